@@ -1,0 +1,1 @@
+"""Numbers: what a field element is, and every operation on it."""
