@@ -1,0 +1,1 @@
+"""The CPU backend: the same formulas, compiled to object code once and run by a pool of threads."""

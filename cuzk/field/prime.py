@@ -1,0 +1,109 @@
+"""Powers and inverses, built from an element's operators; for any element type that has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.extending import intrinsic, overload
+from numba.core.typing import signature
+
+from cuzk.field.element import Element, ElementType, device_function, one_like, sqr
+from cuzk.field.params import Field
+
+I64 = ir.IntType(64)
+WINDOW = 4  # bits of the exponent a step: 15 products for the table, then one in four squarings
+
+
+def _exponent_digits(exponent: int, window: int = WINDOW) -> list[int]:
+    """Base-2^window digits, most significant first."""
+    digits = []
+    while exponent:
+        digits.append(exponent & ((1 << window) - 1))
+        exponent >>= window
+    return digits[::-1] or [0]
+
+
+def _inversion_digits(field: Field) -> list[int]:
+    return _exponent_digits(field.modulus - 2)
+
+
+@intrinsic
+def _inversion_length(typingctx, x):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return ir.Constant(I64, len(_inversion_digits(x.field)))
+
+    return signature(types.int64, x), codegen
+
+
+@intrinsic
+def _inversion_digit(typingctx, x, i):  # type: ignore[no-untyped-def]
+    """Digit i of p - 2, from a constant table in the module."""
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        digits = _inversion_digits(x.field)
+        kind = ir.ArrayType(I64, len(digits))
+        name = f"cuzk.inversion.{x.field.name}"
+        table = builder.module.globals.get(name)
+        if table is None:
+            table = ir.GlobalVariable(builder.module, kind, name)
+            table.global_constant = True
+            table.linkage = "linkonce_odr"
+            table.initializer = ir.Constant(kind, digits)
+        zero = ir.Constant(ir.IntType(32), 0)
+        return builder.load(builder.gep(table, [zero, args[1]], source_etype=kind), typ=I64)
+
+    return signature(types.int64, x, types.int64), codegen
+
+
+def inv(x: Any) -> Any:
+    """1/x, and 0 for 0: x^(p-2) (Fermat), four bits of the exponent at a time."""
+    if isinstance(x, Element):
+        return x ** (x.field.modulus - 2)
+    return x.inv()
+
+
+@device_function
+def _inv(x: Any) -> Any:
+    # x^0 .. x^15 in a tuple would be an indexed load from the stack; it is that here as well
+    x2 = sqr(x)
+    x3 = x2 * x
+    x4 = sqr(x2)
+    x5 = x4 * x
+    x6 = sqr(x3)
+    x7 = x6 * x
+    x8 = sqr(x4)
+    x9 = x8 * x
+    x10 = sqr(x5)
+    x11 = x10 * x
+    x12 = sqr(x6)
+    x13 = x12 * x
+    x14 = sqr(x7)
+    x15 = x14 * x
+    table = (one_like(x), x, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15)
+    result = table[_inversion_digit(x, 0)]
+    for i in range(1, _inversion_length(x)):
+        result = sqr(sqr(sqr(sqr(result))))
+        digit = _inversion_digit(x, i)
+        if digit != 0:
+            result = result * table[digit]
+    return result
+
+
+@overload(inv)
+def _overload_inv(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, ElementType):
+        return lambda x: _inv(x)
+
+
+@device_function
+def power(x: Any, exponent: int) -> Any:
+    """x^exponent for a non-negative 64-bit exponent, by square and multiply; not constant time."""
+    result = one_like(x)
+    for i in range(64):
+        bit = 63 - i
+        result = sqr(result)
+        if (exponent >> bit) & 1:
+            result = result * x
+    return result
