@@ -25,10 +25,10 @@ def _has_gpu() -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     no_gpu = pytest.mark.skip(reason="no CUDA device")
     no_snarkjs = pytest.mark.skip(reason="no snarkjs: `make test` installs it where npm is; or set CUZK_SNARKJS")
-    gpu_items = [item for item in items if "gpu" in item.keywords]
-    if gpu_items and not _has_gpu():
-        for item in gpu_items:
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_gpu and not _has_gpu():
+        for item in on_gpu:
             item.add_marker(no_gpu)
     for item in items:
-        if SNARKJS is None and "snarkjs" in item.keywords:
+        if SNARKJS is None and item.get_closest_marker("snarkjs"):
             item.add_marker(no_snarkjs)
