@@ -129,11 +129,11 @@ def pack(context: Any, builder: ir.IRBuilder, kind: TowerType, parts: list[ir.Va
     return value
 
 
-@intrinsic
+@intrinsic(prefer_literal=True)
 def coordinate(typingctx, x, index):  # type: ignore[no-untyped-def]
     """Coordinate `index` (a literal) of a tower element."""
     if not isinstance(index, types.IntegerLiteral):
-        raise TypeError("coordinate needs a literal index")
+        return None  # numba tries again with the literal type
     position = index.literal_value
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
