@@ -91,7 +91,7 @@ def prove(
     # the proof comes last: where it is, its public inputs are too
     cuzk.write_public(public_path, result.proof.curve, result.public)
     cuzk.write_proof(proof_path, result.proof)
-    facts = {
+    facts: dict[str, Any] = {
         "proof": str(proof_path),
         "public": str(public_path),
         "curve": result.proof.curve.name,
@@ -102,7 +102,7 @@ def prove(
     if json:
         print_json({**facts, "phases": {name: round(seconds, 6) for name, seconds in result.phases.items()}})
     else:
-        print_facts({**facts, "verified": "yes" if check else "no (--no-check)", "seconds": f"{facts['seconds']:.3f}"})
+        print_facts({**facts, "seconds": f"{facts['seconds']:.3f}"})
 
 
 @app.command()
@@ -124,7 +124,9 @@ def verify(
 
 
 @app.command()
-def info(file: Annotated[Path, typer.Argument(metavar="FILE")], json: Json = False) -> None:
+def info(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any file that cuzk reads.")], json: Json = False
+) -> None:
     """Say what a file is: key, witness, circuit, verification key, proof or public inputs."""
     facts = cuzk.describe(file)
     if json:
@@ -174,7 +176,7 @@ def warmup(
     if json:
         print_json(facts)
     else:
-        print_facts({**facts, "curves": ", ".join(curves), "compiled": f"{len(units)} units, the rest was there"})
+        print_facts({**facts, "compiled": f"{len(units)} units, the rest was there"})
 
 
 @app.command()

@@ -21,8 +21,16 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     """One `name  value` line a fact."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+        print(f"{name.replace('_', ' '):<{width}}  {_words(value)}")
     sys.stdout.flush()
+
+
+def _words(value: Any) -> str:
+    if value is None or value == []:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(_words, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def print_error(message: str, as_json: bool) -> None:
