@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cuzk.backend import cuda
-
 from helpers import SNARKJS
 
 # Compilation happens inside the first example, so times say nothing about the property.
