@@ -75,7 +75,7 @@ class Circuit:
             self.values.append(product)
         else:
             self.values[to] = product
-        self.constraints.append((a, b, {to: 1}))
+        self.constraints.append((dict(sorted(a.items())), dict(sorted(b.items())), {to: 1}))
         return {to: 1}
 
 
@@ -122,6 +122,16 @@ def build(messages: list[int]) -> Circuit:
     return circuit
 
 
+def write_files(folder: Path, circuit: Circuit, *, circuit_too: bool = False) -> None:
+    """Write chain.wtns, and chain.r1cs if asked to, into a folder."""
+    cuzk.write_wtns(folder / "chain.wtns", cuzk.BN254, circuit.values)
+    if circuit_too:
+        r1cs = cuzk.R1cs.from_constraints(
+            cuzk.BN254, len(circuit.values), circuit.constraints, n_public_outputs=1, n_private=LINKS
+        )
+        cuzk.write_r1cs(folder / "chain.r1cs", r1cs)
+
+
 def snarkjs(*arguments: object) -> None:
     command = [*shlex.split(os.environ.get("SNARKJS", "snarkjs")), *map(str, arguments)]
     shown = (a for a in map(str, arguments) if not a.startswith("-e="))  # the entropy is nobody's business
@@ -161,11 +171,8 @@ def main() -> None:
     if not a_b_c_hold or circuit.values[1] != hash_chain(messages):
         raise SystemExit("the circuit does not compute the hash: a mistake in this script")
 
-    cuzk.write_wtns(FOLDER / "chain.wtns", cuzk.BN254, circuit.values)
+    write_files(FOLDER, circuit, circuit_too=options.ceremony)
     if options.ceremony:
-        cuzk.write_r1cs(
-            FOLDER / "chain.r1cs", cuzk.BN254, len(circuit.values), n_outputs=1, constraints=circuit.constraints
-        )
         ceremony()
     print(f"{len(circuit.constraints)} constraints, {len(circuit.values)} signals, hash {circuit.values[1]}")
 
