@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from cuzk.errors import CuzkError
 from cuzk.field.host import Limbs
-from cuzk.field.params import CURVES
+from cuzk.field.params import CURVES, Curve
 from cuzk.formats.binfile import CHUNK, LAYOUTS, R1CS, WTNS, ZKEY, BinFile
 from cuzk.formats.files import PathLike, open_regular
 from cuzk.formats.r1cs import read_r1cs
@@ -25,7 +26,7 @@ _FOREIGN = {b"ptau": "a powers-of-tau file (snarkjs)", b"\0asm": "a WebAssembly 
 
 
 def identify(path: PathLike) -> str:
-    """ "zkey", "wtns", "r1cs", "vkey", "proof" or "public", by magic or by the shape of the JSON.
+    """One of "zkey", "wtns", "r1cs", "vkey", "proof" and "public", by magic or by the shape of the JSON.
 
     Raises CuzkError when it is none of them, or cannot be read.
     """
@@ -43,7 +44,7 @@ def _identify(path: PathLike) -> tuple[str, Json | None]:
         return magic.decode(), None
     if magic in _FOREIGN:
         raise CuzkError(f"{path}: is {_FOREIGN[magic]}, expected {_KNOWN}")
-    if head.lstrip()[:1] not in (b"{", b"["):
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
         raise CuzkError(f"{path}: begins with {head[:8]!r}, expected {_KNOWN}")
     node = read_json(path)
     if isinstance(node.value, list):
@@ -62,8 +63,8 @@ def describe(path: PathLike) -> dict[str, Any]:
     """The facts of a file as plain values, ready for printing or JSON; the file is checked as its loader does.
 
     Always: file, kind, bytes. Containers: sections (kind, name, offset, length) and curve. A .zkey: protocol,
-    n_vars, n_public, domain_size, n_coefficients, and where its content is at most 512 MiB also n_constraints
-    and the share of points at infinity in each point section (None where it is larger).
+    n_vars, n_public, domain_size, n_coefficients, and where the file is at most 512 MiB also n_constraints and
+    infinities, the share of points at infinity in each point section.
     """
     kind, node = _identify(path)
     facts: dict[str, Any] = {"file": str(path), "kind": kind, "bytes": _size(path)}
@@ -86,14 +87,22 @@ def describe(path: PathLike) -> dict[str, Any]:
         vkey = vkey_from_json(node)
         facts |= {"curve": vkey.curve.name, "protocol": "groth16", "n_public": vkey.n_public}
     elif node is not None and kind == "proof":
-        # without a curve the file still is a proof, on whichever curve its points lie
-        named = "curve" in node.value
-        facts |= {"curve": proof_from_json(node).curve.name if named else None, "protocol": "groth16"}
+        facts |= {"curve": _proof_curve(node).name, "protocol": "groth16"}
     elif node is not None:
         # the file names no curve, and a smaller field's signals are valid in a larger one
         largest = max(curve.fr.modulus for curve in CURVES.values())
         facts |= {"n_public": len([item.number(largest, "r") for item in node.items("a list of public signals")])}
     return facts
+
+
+def _proof_curve(node: Json) -> Curve:
+    """The curve a proof names; where it names none (some versions of rapidsnark), the one its points lie on."""
+    if "curve" in node.value:
+        return proof_from_json(node).curve
+    for curve in CURVES.values():
+        with suppress(CuzkError):
+            return proof_from_json(node, curve).curve
+    raise node.error(f"names no curve, and is no proof on any known here ({', '.join(CURVES)})")
 
 
 def _size(path: PathLike) -> int:
@@ -110,18 +119,19 @@ def _section_facts(file: BinFile) -> dict[str, Any]:
 
 
 def _zkey_facts(key: ProvingKey, size: int) -> dict[str, Any]:
-    cheap = size <= CHEAP_BYTES
-    vectors = {name: getattr(key, name) for name in ("ic", "a", "b1", "b2", "c", "h")}
-    return {
+    facts: dict[str, Any] = {
         "curve": key.curve.name,
         "protocol": "groth16",
-        "n_constraints": count_constraints(key) if cheap else None,
         "n_vars": key.n_vars,
         "n_public": key.n_public,
         "domain_size": key.domain_size,
         "n_coefficients": len(key.coefficients),
-        "infinities": {name: share_of_infinities(points) for name, points in vectors.items()} if cheap else None,
     }
+    if size <= CHEAP_BYTES:
+        facts["n_constraints"] = count_constraints(key)
+        vectors = ("ic", "a", "b1", "b2", "c", "h")
+        facts["infinities"] = {name: share_of_infinities(getattr(key, name)) for name in vectors}
+    return facts
 
 
 def count_constraints(key: ProvingKey) -> int:
@@ -135,9 +145,9 @@ def count_constraints(key: ProvingKey) -> int:
 
 def share_of_infinities(points: Limbs) -> float:
     """Share of all-zero points in uint32[n, ...]; 0.0 for none. Works in pieces."""
-    flat = points.reshape(len(points), -1)
-    if not len(flat):
+    if not len(points):
         return 0.0
+    flat = points.reshape(len(points), -1)
     count = 0
     for start in range(0, len(flat), CHUNK):
         piece = flat[start : start + CHUNK]

@@ -283,7 +283,11 @@ def load_public(path: PathLike, curve: Curve) -> list[int]:
     return public_from_json(read_json(path), curve)
 
 
-def write_public(path: PathLike, values: Sequence[int]) -> None:
+def write_public(path: PathLike, curve: Curve, values: Sequence[int]) -> None:
+    """Write a public.json; CuzkError for a value below 0 or not below r, which `load_public` would refuse."""
+    for i, value in enumerate(values):
+        if not 0 <= value < curve.fr.modulus:
+            raise CuzkError(f"{path}: cannot be written: value {i} is {value}, expected 0 to r - 1 of {curve}")
     _write(path, [str(int(value)) for value in values])
 
 
