@@ -17,7 +17,8 @@ Backend = Literal["cpu", "cuda"]
 NAMES = ("auto", "cpu", "cuda")
 
 _LIBRARY = "libcuda.so.1"
-_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # CUdevice_attribute, CUDA driver API
+_NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # CUdevice_attribute
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ def _ask_driver() -> tuple[tuple[int, int] | None, tuple[Gpu, ...], str | None]:
     if library.cuDriverGetVersion(ctypes.byref(number)) == 0:
         version = (number.value // 1000, number.value % 1000 // 10)
     status = library.cuInit(0)
-    if status != 0:
-        return version, (), f"the NVIDIA driver does not start (cuInit returned {status}; is there a GPU?)"
-    if library.cuDeviceGetCount(ctypes.byref(number)) != 0 or number.value == 0:
+    if status not in (0, _NO_DEVICE):
+        return version, (), f"the NVIDIA driver does not start (cuInit returned {status})"
+    if status or library.cuDeviceGetCount(ctypes.byref(number)) or number.value == 0:
         return version, (), "no GPU that the NVIDIA driver shows to this process (see CUDA_VISIBLE_DEVICES)"
     return version, tuple(_describe_gpu(library, index) for index in range(number.value)), None
 

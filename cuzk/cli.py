@@ -114,7 +114,7 @@ def verify(
 ) -> None:
     """Check a proof; the exit code is 1 when it is invalid."""
     key = cuzk.load_vkey(vkey)
-    valid = cuzk.verify(key, cuzk.load_public(public, key.curve), cuzk.load_proof(proof))
+    valid = cuzk.verify(key, cuzk.load_public(public, key.curve), cuzk.load_proof(proof, key.curve))
     if json:
         print_json({"valid": valid})
     else:

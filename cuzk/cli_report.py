@@ -14,14 +14,20 @@ if TYPE_CHECKING:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    print(json.dumps(value, default=str), flush=True)
+    print(json.dumps(value), flush=True)
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """One `name  value` line a fact."""
+    """One `name  value` line a fact; a list of records is a line each, below its name."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):<{width}}  {_words(value)}")
+        title = name.replace("_", " ")
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            print(title)
+            for record in value:
+                print(f"  {_words(record)}")
+        else:
+            print(f"{title:<{width}}  {_words(value)}")
     sys.stdout.flush()
 
 
@@ -30,6 +36,10 @@ def _words(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_words(item)}" for name, item in value.items())
     return ", ".join(map(_words, value)) if isinstance(value, list | tuple) else str(value)
 
 
