@@ -28,6 +28,7 @@ app = typer.Typer(
     name="cuzk",
     help="Groth16 proofs from snarkjs keys and witnesses, on BN254 and BLS12-381.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -224,7 +225,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     json = "--json" in arguments
     try:
-        return app(arguments, prog_name="cuzk", standalone_mode=False) or GOOD
+        # not app(): that turns a closed pipe into exit code 1, which means an invalid proof here
+        command = typer.main.get_command(app)
+        with command.make_context("cuzk", list(arguments)) as context:
+            command.invoke(context)
+        return GOOD
+    except typer.Exit as stop:
+        return stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted", json)
         return INTERRUPTED
@@ -236,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of typer's, whose base class has no public name
-            print_error(error.format_message() or "no command (see cuzk --help)", json)
+            print_error(error.format_message() or "no command, see cuzk --help", json)
             return BAD_INPUT
         import traceback
 
