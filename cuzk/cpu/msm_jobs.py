@@ -37,6 +37,7 @@ from cuzk.curve.point import (
     xyzz_type,
 )
 from cuzk.field.element import device_function, double, is_zero, one_like, sqr
+from cuzk.field.hints import never_inline
 from cuzk.field.params import GROUPS
 from cuzk.field.prime import inv
 from cuzk.field.vector import Vector, advance
@@ -83,6 +84,7 @@ def _add_batch(left: Any, right: Any, out: Any, pairs: Any, count: int, slopes: 
     The slope of each pair has the denominator x2 - x1, or 2y for a doubling; pairs with none (a point at
     infinity, or a sum that is infinity) take 1, so that the product of all is never zero.
     """
+    never_inline()
     if count == 0:
         return
     product = one_like(slopes[0])
@@ -135,6 +137,7 @@ def _halve_segments(
     Segments lie one after another, in `order` and in `out`; `lengths` becomes the new lengths, and `order`
     the plain references to `out`. Returns the longest new length.
     """
+    never_inline()
     read = 0
     write = 0
     count = 0
@@ -181,6 +184,7 @@ def _sum_segments(
 
     Empty segments take no place. work holds two buffers of `half` points, used in turn.
     """
+    never_inline()
     one, other = work, advance(work, half)
     longest = _halve_segments(source, order, lengths, segments, one, pairs, batch, slopes, prefixes)
     while longest > 1:
