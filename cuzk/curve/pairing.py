@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 from numba.core.extending import overload
 
 from cuzk.curve.constants import PSI_X, PSI_Y, TRIPLE_B
-from cuzk.curve.point import Affine, affine_is_infinity, negate_affine
+from cuzk.curve.endomorphism import psi
+from cuzk.curve.point import affine_is_infinity, negate_affine
 from cuzk.field.element import device_function, double, one_like, sqr
 from cuzk.field.prime import inv
 from cuzk.field.tower import fp2
@@ -108,12 +109,6 @@ def evaluate(f: Any, line: Any, p: Any) -> Any:
 
 
 @device_function
-def psi(q: Any, constants: Any) -> Any:
-    """The endomorphism of the twist, affine."""
-    return Affine(conjugate(q.x) * constants[PSI_X], conjugate(q.y) * constants[PSI_Y])
-
-
-@device_function
 def _has_infinity(p: Any, q: Any) -> Any:
     return affine_is_infinity(p) or affine_is_infinity(q)
 
@@ -145,13 +140,14 @@ def miller_loop(ps: Any, qs: Any, n: int, ts: Any, one: Any, parameters: Any) ->
 
 @device_function
 def _finish_bn(f: Any, ps: Any, qs: Any, n: int, ts: Any, parameters: Any) -> Any:
+    x_factor, y_factor = parameters.constants[PSI_X], parameters.constants[PSI_Y]
     for i in range(n):
         p, q = ps[i], qs[i]
         if not _has_infinity(p, q):
-            q = psi(q, parameters.constants)
+            q = psi(q, x_factor, y_factor)
             t, line = chord(ts[i], q)
             f = evaluate(f, line, p)
-            t, line = chord(t, negate_affine(psi(q, parameters.constants)))
+            t, line = chord(t, negate_affine(psi(q, x_factor, y_factor)))
             f = evaluate(f, line, p)
     return f
 
