@@ -180,7 +180,7 @@ def vkey_from_json(node: Json) -> VerifyingKey:
     _check_protocol(node)
     curve = _curve(node)
     n_public = node.key("nPublic")
-    if not isinstance(n_public.value, int) or isinstance(n_public.value, bool) or n_public.value < 0:
+    if type(n_public.value) is not int or not 0 <= n_public.value < 1 << 32:  # a bool is an int as well
         raise n_public.expected("a number of public signals")
     count = n_public.value + 1
     items = node.key("IC").items(f"{count} points, one more than nPublic says", count)
