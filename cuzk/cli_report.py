@@ -60,6 +60,7 @@ class Phases:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._started: dict[str, float] = {}
+        self._ended: set[str] = set()
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
 
@@ -88,5 +89,6 @@ class Phases:
             self._bars.update(self._tasks[name], completed=fraction)
             return
         start = self._started.setdefault(name, time.perf_counter())
-        if fraction >= 1:
+        if fraction >= 1 and name not in self._ended:
+            self._ended.add(name)
             print(f"{name:<16} {time.perf_counter() - start:9.3f} s", file=sys.stderr, flush=True)
