@@ -144,6 +144,25 @@ def _overload_advance(vector, count):  # type: ignore[no-untyped-def]
         return lambda vector, count: _advance(vector, count)
 
 
+def reinterpret(vector: Any, like: Any) -> Any:
+    """The view of the same memory whose values have the type of `like`'s: elements inside a file's records."""
+    raise TypeError("views are reinterpreted in compiled code only")
+
+
+@intrinsic
+def _reinterpret(typingctx, vector, like):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return args[0]
+
+    return signature(like, vector, like), codegen
+
+
+@overload(reinterpret)
+def _overload_reinterpret(vector, like):  # type: ignore[no-untyped-def]
+    if isinstance(vector, Vector) and isinstance(like, Vector):
+        return lambda vector, like: _reinterpret(vector, like)
+
+
 class VectorView:
     """The plain Python twin: values of `parts` elements of a field in a flat uint32 array.
 
