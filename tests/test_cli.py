@@ -207,22 +207,22 @@ def test_unusable_file_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "words"),
     [
-        ["prove", WITNESS, KEY],
-        ["prove", VKEY, WITNESS],
-        ["verify", KEY, "{proved}/public.json", "{proved}/proof.json"],
-        ["verify", "{proved}/proof.json", "{proved}/public.json", "{proved}/proof.json"],
-        ["verify", VKEY, "{proved}/proof.json", "{proved}/public.json"],
-        ["export-vkey", WITNESS],
+        (["prove", WITNESS, KEY], ["chain.wtns", "a witness", "a proving key"]),
+        (["prove", VKEY, WITNESS], ["verification_key.json", "a proving key"]),
+        (["verify", KEY, "{proved}/public.json", "{proved}/proof.json"], ["chain.zkey", "JSON"]),
+        (["verify", "{proved}/proof.json", "{proved}/public.json", "{proved}/proof.json"], ["proof.json", "nPublic"]),
+        (["verify", VKEY, "{proved}/proof.json", "{proved}/public.json"], ["proof.json", "a list of public signals"]),
+        (["export-vkey", WITNESS], ["chain.wtns", "a witness", "a proving key"]),
     ],
-    ids=lambda arguments: " ".join(Path(str(a)).name for a in arguments),
+    ids=lambda value: " ".join(Path(str(part)).name for part in value),
 )
 def test_file_of_another_kind_is_refused(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proved: Path, arguments: list[object]
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proved: Path, arguments: list[object], words: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(cli(*(str(argument).format(proved=proved) for argument in arguments)), "expected")
+    refused(cli(*(str(argument).format(proved=proved) for argument in arguments)), *words)
     assert list(tmp_path.iterdir()) == []
 
 
