@@ -164,6 +164,10 @@ def test_keys_and_witnesses_pair_up():
         check_pair(load_zkey(next(path.parent.glob(f"{path.stem}*.zkey"))), load_wtns(path))
 
 
+def test_describe_counts_a_keys_constraints_as_the_circuit_file_does():
+    assert describe(EXAMPLE / "chain.zkey")["n_constraints"] == describe(EXAMPLE / "chain.r1cs")["n_constraints"]
+
+
 @needs_cases
 def test_describe_knows_the_circuits():
     facts = describe(CASES / "bn254/semaphore20.zkey")
