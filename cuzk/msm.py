@@ -19,7 +19,7 @@ import numpy as np
 from cuzk.backend import resolve
 from cuzk.cpu import jit, pool
 from cuzk.errors import CuzkError
-from cuzk.field.host import Limbs, ints_to_limbs
+from cuzk.field.host import Limbs, first_not_below, ints_to_limbs
 from cuzk.field.params import Group
 
 MAX_DIGIT_BITS = 16
@@ -183,13 +183,3 @@ def _check(group: Group, points: Any, scalars: Any) -> tuple[Limbs, Limbs]:
     if bad is not None:
         raise CuzkError(f"msm: scalar {bad} is not below the group's order (is it in Montgomery form?)")
     return np.ascontiguousarray(points), np.ascontiguousarray(scalars)
-
-
-def first_not_below(values: Limbs, modulus: int) -> int | None:
-    """Index of the first row that is not below the modulus as an integer; None when all are."""
-    top = values[:, -1]
-    limit = modulus >> (32 * (values.shape[1] - 1))
-    for i in np.flatnonzero(top >= limit):  # few: only rows whose top limb equals the modulus's or exceeds it
-        if int.from_bytes(values[i].tobytes(), "little") >= modulus:
-            return int(i)
-    return None

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cuzk
-from cuzk.cpu import jit, pool
-from cuzk.curve import naive
+from cuzk.cpu import pool
+from cuzk.cpu.points import linear_combination
+from cuzk.curve import host
 from cuzk.errors import BackendError, CuzkError
-from cuzk.field.host import Limbs, ints_to_limbs, random_elements
+from cuzk.field.host import Limbs, encode_canonical, ints_to_limbs, limbs_to_ints, random_elements
 from cuzk.field.params import BLS12_381, BN254, GROUPS, Group
 
 planning = import_module("cuzk.msm")
@@ -28,11 +29,7 @@ def scalars_of(group: Group, values: list[int]) -> Limbs:
 
 def multiply(group: Group, k: int) -> Limbs:
     """k times the generator by the compiled double-and-add, which `test_scalar_multiplication` judges."""
-    out = np.zeros(group.point_shape, np.uint32)
-    generator = naive.to_limbs(group, group.generator)
-    words = group.scalar.limbs
-    jit.load("msm", group.name).multiply(generator, ints_to_limbs([k % group.scalar.modulus], words), words, out)
-    return out
+    return linear_combination(group, host.generator(group), encode_canonical(group.scalar, [k]))
 
 
 class Bases:
@@ -66,7 +63,7 @@ def bases() -> dict[str, Bases]:
 @settings(max_examples=10)
 def test_scalar_multiplication_equals_the_textbooks(group: Group, k: int) -> None:
     k %= group.scalar.modulus
-    assert naive.from_limbs(group, multiply(group, k)) == naive.multiply(group, group.generator, k)
+    assert host.from_limbs(group, multiply(group, k)) == host.multiply(group, k, group.generator)
 
 
 @groups
@@ -78,10 +75,10 @@ def test_equals_the_naive_sum(group: Group, data: st.DataObject) -> None:
     values = data.draw(st.lists(edges | st.integers(0, r - 1), max_size=6))
     # few multiples of the generator, so that equal, opposite and infinite points are common
     multiples = data.draw(st.lists(st.integers(-2, 2), min_size=len(values), max_size=len(values)))
-    points = [naive.multiply(group, group.generator, m) for m in multiples]
-    limbs = np.array([naive.to_limbs(group, p) for p in points], np.uint32).reshape(-1, *group.point_shape)
+    points = [host.multiply(group, m, group.generator) for m in multiples]
+    limbs = np.array([host.to_limbs(group, p) for p in points], np.uint32).reshape(-1, *group.point_shape)
     result = cuzk.msm(group, limbs, scalars_of(group, values))
-    assert naive.from_limbs(group, result) == naive.msm(group, points, values)
+    assert host.from_limbs(group, result) == host.msm(group, points, values)
 
 
 @groups
@@ -125,8 +122,8 @@ def test_infinities_in_the_bases_add_nothing(group: Group, bases: dict[str, Base
 
 @groups
 def test_equal_and_opposite_points_meet_in_a_bucket(group: Group) -> None:
-    generator = naive.to_limbs(group, group.generator)
-    opposite = naive.to_limbs(group, naive.negate(group, group.generator))
+    generator = host.to_limbs(group, group.generator)
+    opposite = host.to_limbs(group, host.negate(group, group.generator))
     points = np.stack([generator, opposite] * 100 + [generator] * 37)
     result = cuzk.msm(group, points, scalars_of(group, [9] * 237))
     assert np.array_equal(result, multiply(group, 9 * 37))
@@ -156,8 +153,6 @@ def test_more_than_one_chunk_and_batch(group: Group) -> None:
     base = Bases(group, 40_000)
     values = random_elements(group.scalar, 40_000, np.random.default_rng(3))
     result = cuzk.msm(group, base.points, values)
-    from cuzk.field.host import limbs_to_ints
-
     assert np.array_equal(result, base.expect(limbs_to_ints(values)))
 
 
@@ -203,27 +198,27 @@ def test_equals_independent_implementations(group: Group, bases: dict[str, Bases
     base = bases[group.name]
     rng = random.Random(11)
     values = [rng.randrange(group.scalar.modulus) for _ in range(33)]
-    result = naive.from_limbs(group, cuzk.msm(group, base.points[:33], scalars_of(group, values)))
-    points = [naive.from_limbs(group, p) for p in base.points[:33]]
+    result = host.from_limbs(group, cuzk.msm(group, base.points[:33], scalars_of(group, values)))
+    points = [host.from_limbs(group, p) for p in base.points[:33]]
     assert result is not None
     if group.base.limbs == 12:
         assert _arkworks_msm(group, points, values) == result
     else:
-        assert _py_ecc_msm(group, points[:3], values[:3]) == naive.msm(group, points[:3], values[:3])
+        assert _py_ecc_msm(group, points[:3], values[:3]) == host.msm(group, points[:3], values[:3])
 
 
-def _arkworks_msm(group: Group, points: list[naive.Point], values: list[int]) -> naive.Point:
+def _arkworks_msm(group: Group, points: list[host.Point], values: list[int]) -> host.Point:
     ark = pytest.importorskip("py_arkworks_bls12381")
     from cuzk.curve.encoding import decode_point, encode_point
 
     kind = ark.G1Point if group.degree == 1 else ark.G2Point
-    theirs = [kind.from_compressed_bytes(encode_point(group, naive.to_limbs(group, p))) for p in points]
+    theirs = [kind.from_compressed_bytes(encode_point(group, host.to_limbs(group, p))) for p in points]
     scalars = [ark.Scalar.from_le_bytes(v.to_bytes(32, "little")) for v in values]
     total = kind.multiexp_unchecked(theirs, scalars)
-    return naive.from_limbs(group, decode_point(group, bytes(total.to_compressed_bytes())))
+    return host.from_limbs(group, decode_point(group, bytes(total.to_compressed_bytes())))
 
 
-def _py_ecc_msm(group: Group, points: list[naive.Point], values: list[int]) -> naive.Point:
+def _py_ecc_msm(group: Group, points: list[host.Point], values: list[int]) -> host.Point:
     ecc = pytest.importorskip("py_ecc.optimized_bn128")
     total = ecc.Z1 if group.degree == 1 else ecc.Z2
     for point, value in zip(points, values, strict=True):

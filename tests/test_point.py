@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuzk.curve import naive
+from cuzk.curve import host
 from cuzk.curve.point import (
     Affine,
     Xyzz,
@@ -44,17 +44,17 @@ def ints(x: Any) -> tuple[int, ...]:
     return (x.value,) if isinstance(x, Element) else (x.c0.value, x.c1.value)
 
 
-def affine(group: Group, point: naive.Point) -> Affine:
+def affine(group: Group, point: host.Point) -> Affine:
     zeros = (0,) * group.degree
     x, y = point or (zeros, zeros)
     return Affine(element(group, x), element(group, y))
 
 
-def multiple(group: Group, k: int) -> naive.Point:
-    return naive.multiply(group, group.generator, k)
+def multiple(group: Group, k: int) -> host.Point:
+    return host.multiply(group, k, group.generator)
 
 
-def scaled(group: Group, point: naive.Point, factor: int) -> Xyzz:
+def scaled(group: Group, point: host.Point, factor: int) -> Xyzz:
     """The same point with ZZ = factor^2, ZZZ = factor^3, so that formulas meet every representation."""
     p = to_xyzz(affine(group, point))
     z = element(group, (factor, *(1,) * (group.degree - 1)))
@@ -62,7 +62,7 @@ def scaled(group: Group, point: naive.Point, factor: int) -> Xyzz:
     return Xyzz(p.x * zz, p.y * zz * z, p.zz * zz, p.zzz * zz * z)
 
 
-def value(point: Xyzz) -> naive.Point:
+def value(point: Xyzz) -> host.Point:
     q = to_affine(point)
     return None if affine_is_infinity(q) else (ints(q.x), ints(q.y))
 
@@ -72,7 +72,7 @@ def value(point: Xyzz) -> naive.Point:
 def test_additions_equal_the_textbook_law(group: Group, j: int, k: int, f: int, g: int) -> None:
     # small multiples meet infinity, equal and opposite points often
     p, q = multiple(group, j), multiple(group, k)
-    expected = naive.add(group, p, q)
+    expected = host.add(group, p, q)
     assert value(add(scaled(group, p, f), scaled(group, q, g))) == expected
     assert value(add_mixed(scaled(group, p, f), affine(group, q))) == expected
 
@@ -102,8 +102,8 @@ def test_infinity_equal_and_opposite_points(group: Group, formula: Callable[[Xyz
 @groups
 def test_generator_has_the_groups_order(group: Group) -> None:
     assert multiple(group, group.scalar.modulus) is None
-    assert naive.from_limbs(group, naive.to_limbs(group, group.generator)) == group.generator
-    assert naive.from_limbs(group, naive.to_limbs(group, None)) is None
+    assert host.from_limbs(group, host.to_limbs(group, group.generator)) == group.generator
+    assert host.from_limbs(group, host.to_limbs(group, None)) is None
 
 
 @groups

@@ -63,6 +63,8 @@ def proving_units(curve: Curve) -> list[Unit]:
         ("pairing", curve.name),
         ("msm", curve.g2.name),
         ("msm", curve.g1.name),
+        ("point", curve.g2.name),
+        ("point", curve.g1.name),
         ("ntt", fr),
         ("r1cs", fr),
         ("vector", fr),
@@ -217,7 +219,6 @@ def prepare(units: Sequence[Unit], on_unit: Callable[[str, float], None] | None 
 def warm(curves: Iterable[str], on_unit: Callable[[str, float], None] | None = None) -> None:
     """Compile and cache everything that proving and verifying on these curves needs."""
     units = [unit for name in curves for unit in proving_units(CURVES[name])]
-    units += [("point", group.name) for name in curves for group in (CURVES[name].g1, CURVES[name].g2)]
     prepare(units, on_unit)
 
 

@@ -349,28 +349,6 @@ def combine(sums: Any, windows: int, parts: int, digit_bits: int, out: Any) -> i
     return 0
 
 
-def sum_affine(points: Any, n: int, out: Any) -> int:
-    """out[0] = the sum of n affine points, affine: for the few additions that assemble a proof."""
-    total = infinity_like(out[0].x)
-    for i in range(n):
-        total = add_mixed(total, points[i])
-    out[0] = to_affine(total)
-    return 0
-
-
-def multiply(point: Any, scalar: Any, words: int, out: Any) -> int:
-    """out[0] = scalar * point[0], by double and add from the top bit; the scalar is plain and may be any length."""
-    p = point[0]
-    total = infinity_like(p.x)
-    for step in range(words * WORD):
-        bit = words * WORD - 1 - step
-        total = dbl(total)
-        if (np.int64(scalar[bit // WORD]) >> (bit % WORD)) & 1:
-            total = add_mixed(total, p)
-    out[0] = to_affine(total)
-    return 0
-
-
 def jobs(target: str) -> dict[str, Any]:
     """target: a group's name."""
     group = GROUPS[target]
@@ -381,6 +359,4 @@ def jobs(target: str) -> dict[str, Any]:
     return {
         "window_sum": (window_sum, window),
         "combine": (combine, (xyzz, n, n, n, points)),
-        "sum_affine": (sum_affine, (points, n, points)),
-        "multiply": (multiply, (points, u32, n, points)),
     }

@@ -43,7 +43,7 @@ def is_canonical(field: Field, elements: Limbs) -> np.ndarray:
 def first_off_curve(group: Group, points: Limbs) -> int | None:
     """Index of the first point whose coordinates are not reduced or do not satisfy the curve's equation."""
     points = _as_points(group, points)
-    canonical = is_canonical(group.base, points.reshape(len(points), -1, group.base.limbs)).all(axis=1)
+    canonical = is_canonical(group.base, points).all(axis=tuple(range(1, points.ndim - 1)))
     count = len(points) if canonical.all() else int(np.argmin(canonical))
     found = jit.load("point", group.name).first_off_curve(points, point_constants(group), count)
     if found >= 0:

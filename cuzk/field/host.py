@@ -76,3 +76,31 @@ def random_elements(field: Field, n: int, rng: np.random.Generator | None = None
     return ints_to_limbs(
         (int.from_bytes(data[i * size : (i + 1) * size], "little") % field.modulus for i in range(n)), field.limbs
     )
+
+
+CHUNK = 1 << 20  # elements looked at in one go: some ten MiB of temporaries
+
+
+def first_not_below(values: np.ndarray, modulus: int) -> int | None:
+    """Index of the first of uint32[n, L] little-endian numbers that is >= modulus; None when there is none.
+
+    Looks at the top limb alone, and at the others only of the few elements whose top limb equals the modulus's.
+    Works in pieces, so a map of any size needs little memory.
+    """
+    limbs = values.shape[1]
+    wanted = [(modulus >> (32 * i)) & 0xFFFFFFFF for i in range(limbs)]
+    for start in range(0, len(values), CHUNK):
+        piece = values[start : start + CHUNK]
+        top = piece[:, -1]
+        if not len(piece) or top.max() < wanted[-1]:
+            continue
+        bad = top > wanted[-1]
+        equal = np.flatnonzero(top == wanted[-1])
+        for i in reversed(range(limbs - 1)):
+            column = piece[equal, i]
+            bad[equal[column > wanted[i]]] = True
+            equal = equal[column == wanted[i]]
+        bad[equal] = True  # equal in every limb
+        if bad.any():
+            return start + int(np.argmax(bad))
+    return None

@@ -214,34 +214,6 @@ def show_prime(prime: int) -> str:
     return text if len(text) <= 40 else f"{text[:20]}...{text[-16:]}"
 
 
-def first_not_below(values: np.ndarray, modulus: int) -> int | None:
-    """Index of the first of uint32[n, L] little-endian numbers that is >= modulus; None when there is none.
-
-    Looks at the top limb alone, and at the others only of the few elements whose top limb equals the modulus's.
-    Works in pieces, so a map of any size needs little memory.
-    """
-    limbs = values.shape[1]
-    wanted = [(modulus >> (32 * i)) & 0xFFFFFFFF for i in range(limbs)]
-    for start in range(0, len(values), CHUNK):
-        piece = values[start : start + CHUNK]
-        top = piece[:, -1]
-        if not len(piece) or top.max() < wanted[-1]:
-            continue
-        bad = top > wanted[-1]
-        equal = np.flatnonzero(top == wanted[-1])
-        for i in reversed(range(limbs - 1)):
-            column = piece[equal, i]
-            bad[equal[column > wanted[i]]] = True
-            equal = equal[column == wanted[i]]
-        bad[equal] = True  # equal in every limb
-        if bad.any():
-            return start + int(np.argmax(bad))
-    return None
-
-
-CHUNK = 1 << 20  # elements looked at in one go: some ten MiB of temporaries
-
-
 def write_binfile(path: PathLike, layout: Layout, sections: Iterable[tuple[int, Sequence[Any]]]) -> None:
     """Write a container atomically.
 

@@ -10,8 +10,8 @@ from typing import NoReturn
 import numpy as np
 
 from cuzk.errors import CuzkError
-from cuzk.field.host import limbs_to_ints
-from cuzk.formats.binfile import CHUNK, WTNS, BinFile, first_not_below, show_prime
+from cuzk.field.host import CHUNK, first_not_below, limbs_to_ints
+from cuzk.formats.binfile import WTNS, BinFile, show_prime
 from cuzk.formats.zkey import locate_coefficients
 from cuzk.groth16.key import ProvingKey, Witness
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cuzk.errors import CuzkError
-from cuzk.field.host import Limbs
+from cuzk.field.host import CHUNK, Limbs
 from cuzk.field.params import CURVES, Curve
-from cuzk.formats.binfile import CHUNK, LAYOUTS, R1CS, WTNS, ZKEY, BinFile
+from cuzk.formats.binfile import LAYOUTS, R1CS, WTNS, ZKEY, BinFile
 from cuzk.formats.files import PathLike, open_regular
 from cuzk.formats.r1cs import read_r1cs
 from cuzk.formats.snarkjs_json import Json, proof_from_json, read_json, vkey_from_json

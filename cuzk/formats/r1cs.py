@@ -18,9 +18,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from cuzk.errors import CuzkError
-from cuzk.field.host import limbs_to_ints
+from cuzk.field.host import first_not_below, limbs_to_ints
 from cuzk.field.params import Curve
-from cuzk.formats.binfile import R1CS, BinFile, Reader, Section, first_not_below, read_scalar_field, write_binfile
+from cuzk.formats.binfile import R1CS, BinFile, Reader, Section, read_scalar_field, write_binfile
 from cuzk.formats.files import PathLike
 from cuzk.groth16.r1cs import R1cs, SparseMatrix
 

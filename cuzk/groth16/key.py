@@ -8,6 +8,7 @@ maps of a file: nothing here copies or changes them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -62,7 +63,7 @@ class ProvingKey:
     coefficients: np.ndarray  # coefficient_dtype(curve)[n_coefficients]
     path: Path | None = None
 
-    @property
+    @cached_property
     def verifying_key(self) -> VerifyingKey:
         return VerifyingKey(self.curve, self.alpha1, self.beta2, self.gamma2, self.delta2, self.ic)
 

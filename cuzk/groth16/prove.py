@@ -23,8 +23,9 @@ import numpy as np
 
 from cuzk.backend import resolve
 from cuzk.cpu import jit, pool
+from cuzk.cpu.points import linear_combination
 from cuzk.errors import CuzkError, ProofError
-from cuzk.field.host import Limbs, ints_to_limbs, limbs_to_ints
+from cuzk.field.host import Limbs, encode_canonical, limbs_to_ints
 from cuzk.field.params import Group
 from cuzk.groth16.key import Proof, ProvingKey, Witness
 from cuzk.groth16.quotient import quotient_scalars
@@ -164,27 +165,16 @@ def proof_sums(key: ProvingKey, witness: Witness) -> Sums:
 
 def _assemble(key: ProvingKey, sums: Sums, r: int, s: int) -> Proof:
     g1, g2 = key.curve.g1, key.curve.g2
-    order = key.curve.fr.modulus
-    a = _add(g1, key.alpha1, sums.a, _multiply(g1, key.delta1, r))
-    b = _add(g2, key.beta2, sums.b2, _multiply(g2, key.delta2, s))
-    b1 = _add(g1, key.beta1, sums.b1, _multiply(g1, key.delta1, s))
-    c = _add(
-        g1, sums.c, sums.h, _multiply(g1, a, s), _multiply(g1, b1, r), _multiply(g1, key.delta1, -r * s % order)
-    )  # fmt: skip
+    a = _combine(g1, (1, key.alpha1), (1, sums.a), (r, key.delta1))
+    b = _combine(g2, (1, key.beta2), (1, sums.b2), (s, key.delta2))
+    b1 = _combine(g1, (1, key.beta1), (1, sums.b1), (s, key.delta1))
+    c = _combine(g1, (1, sums.c), (1, sums.h), (s, a), (r, b1), (-r * s, key.delta1))
     return Proof(key.curve, a, b, c)
 
 
-def _multiply(group: Group, point: Limbs, scalar: int) -> Limbs:
-    out = np.zeros(group.point_shape, np.uint32)
-    limbs = group.scalar.limbs
-    jit.load("msm", group.name).multiply(np.ascontiguousarray(point), ints_to_limbs([scalar], limbs), limbs, out)
-    return out
-
-
-def _add(group: Group, *points: Limbs) -> Limbs:
-    out = np.zeros(group.point_shape, np.uint32)
-    jit.load("msm", group.name).sum_affine(np.stack(points), len(points), out)
-    return out
+def _combine(group: Group, *terms: tuple[int, Limbs]) -> Limbs:
+    points = np.stack([point for _, point in terms])
+    return linear_combination(group, points, encode_canonical(group.scalar, [k for k, _ in terms]))
 
 
 __all__ = ["OnPhase", "ProveResult", "Sums", "proof_sums", "prove"]
