@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuzk.errors import CuzkError
-from cuzk.field.host import ints_to_limbs
+from cuzk.field import host as host_module
+from cuzk.field.host import first_not_below, ints_to_limbs
 from cuzk.field.params import BLS12_381, BN254
-from cuzk.formats import binfile as binfile_module
 from cuzk.formats import check_coefficients, check_pair, check_witness, load_wtns, load_zkey, write_wtns, write_zkey
-from cuzk.formats.binfile import first_not_below
 from cuzk.groth16.key import Witness
 from formats_samples import CURVE_LIST, DOMAIN, N_VARS, sample_key, sample_values, sections_of, write_sample
 
@@ -91,7 +90,7 @@ def test_first_not_below_agrees_with_ints(choice):
     mixed = st.integers(0, 2**64 - 1).map(lambda v: (modulus >> 64 << 64) | v)
     values = choice.draw(st.lists(st.one_of(near, mixed, st.integers(0, 2**96 - 1)), max_size=8))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binfile_module, "CHUNK", 3)
+        patch.setattr(host_module, "CHUNK", 3)
         found = first_not_below(ints_to_limbs(values, 3), modulus)
     assert found == next((i for i, v in enumerate(values) if v >= modulus), None)
 
