@@ -1,0 +1,94 @@
+"""Powers and inverses, in compiled code and in its twin; the vector jobs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuzk.cpu import jit
+from cuzk.field.element import Element
+from cuzk.field.host import decode, encode, ints_to_limbs, limbs_to_ints, random_elements
+from cuzk.field.params import BLS12_381, BN254, Field
+from cuzk.field.prime import inv, power
+from field_samples import ALL_FIELDS, BASE_FIELDS, edge_values, elements, field_library, fp2_library
+
+every_field = pytest.mark.parametrize("field", ALL_FIELDS, ids=repr)
+SCALAR_FIELDS = [BN254.fr, BLS12_381.fr]
+every_scalar_field = pytest.mark.parametrize("field", SCALAR_FIELDS, ids=repr)
+
+
+@every_field
+def test_inverse_of_awkward_values(field: Field) -> None:
+    x = ints_to_limbs(edge_values(field), field.limbs)
+    out = np.empty_like(x)
+    field_library(field).inv(x, out, len(x))
+    expected = [pow(v, -1, field.modulus) if v else 0 for v in decode(field, x)]
+    assert decode(field, out) == expected
+
+
+@every_field
+@given(data=st.data())
+def test_inverse(field: Field, data: st.DataObject) -> None:
+    value = data.draw(elements(field))
+    x = ints_to_limbs([value], field.limbs)
+    out = np.empty_like(x)
+    field_library(field).inv(x, out, 1)
+    assert limbs_to_ints(out) == [inv(Element(field, value)).limbs_value]
+
+
+@pytest.mark.parametrize("field", BASE_FIELDS, ids=repr)
+def test_inverse_of_zero_is_zero(field: Field) -> None:
+    assert inv(Element.of(field, 0)) == Element.of(field, 0)
+    x = np.zeros((1, 2, field.limbs), np.uint32)
+    out = np.ones_like(x)
+    fp2_library(field).inv(x, out, 1)
+    assert not out.any()
+
+
+@every_field
+@given(data=st.data(), exponent=st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1)))
+def test_power(field: Field, data: st.DataObject, exponent: int) -> None:
+    value = data.draw(elements(field))
+    x = ints_to_limbs([value], field.limbs)
+    out = np.empty_like(x)
+    field_library(field).power(x, exponent, out, 1)
+    assert decode(field, out[0]) == pow(field.from_montgomery(value), exponent, field.modulus)
+    assert power(Element(field, value), exponent).value == decode(field, out[0])
+
+
+@every_scalar_field
+@pytest.mark.parametrize("n", [0, 1, 31, 33, 237])
+@pytest.mark.parametrize("zeros", ["none", "some", "all"])
+def test_batch_inverse(field: Field, n: int, zeros: str) -> None:
+    x = random_elements(field, n, np.random.default_rng(n))
+    if zeros == "all":
+        x[:] = 0
+    elif zeros == "some":
+        x[::3] = 0  # the first, and in the middle
+        x[-1:] = 0
+    out = np.full((n + 1, field.limbs), 0xABCD, np.uint32)
+    jit.load("vector", field.name).batch_inverse(x, out, n)
+    assert decode(field, out[:n]) == [pow(v, -1, field.modulus) if v else 0 for v in decode(field, x)]
+    assert (out[n] == 0xABCD).all()  # nothing past the end
+
+
+@every_scalar_field
+def test_vector_jobs_are_what_they_say(field: Field) -> None:
+    n, p = 33, field.modulus
+    rng = np.random.default_rng(1)
+    x, y, z = (random_elements(field, n, rng) for _ in range(3))
+    a, b, c = (decode(field, v) for v in (x, y, z))
+    library = jit.load("vector", field.name)
+    out = np.empty_like(x)
+    library.multiply(x, y, out, n)
+    assert decode(field, out) == [i * j % p for i, j in zip(a, b, strict=True)]
+    library.multiply_subtract(x, y, z, out, n)
+    assert decode(field, out) == [(i * j - k) % p for i, j, k in zip(a, b, c, strict=True)]
+    library.scale_by_powers(x, encode(field, [5, 7]), out, n)
+    assert decode(field, out) == [v * 5 * pow(7, i, p) % p for i, v in enumerate(a)]
+    library.out_of_montgomery(x, out, n)
+    assert limbs_to_ints(out) == a
+    library.into_montgomery(out, out, n)
+    np.testing.assert_array_equal(out, x)
