@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import re
 import sys
 import tempfile
 import time
@@ -24,13 +25,11 @@ from typing import Any
 import results as r
 from cases import CHAIN, LARGE, MSMS, Case, MsmCase, example_case, shared_cases
 from measure import HERE, ROOT, BenchError, JsonProcess, Launcher, Run, commit, interleaved, machine, today
-from peers import CUZK_ENV, Peers
+from peers import Peers
 from tables import Tables
 
 from cuzk.field.host import decode
 
-# What a proof imports, cuzk's command line included; nothing is loaded or compiled by it
-IMPORTS = "import cuzk.cli, cuzk.groth16.prove, cuzk.formats, llvmlite.binding"
 LOADS = 20  # times that a key is loaded, each a fraction of a millisecond
 
 
@@ -82,7 +81,10 @@ class Bench:
             measures["snarkjs"] = lambda: self.peers.snarkjs_process(case)
         if self.peers.has("groth16py") and case.curve.name == "bn254":
             measures["groth16py"] = lambda: self.peers.groth16py_process(case)
-        for system, done in interleaved(measures, runs, warm_up).items():
+        finished = interleaved(measures, runs, warm_up)
+        if any(re.search(r"^compile\b", run.output, re.MULTILINE) for run in finished[r.OURS]):
+            raise BenchError(f"{case.name}: cuzk compiled during a warm run; did its source change meanwhile?")
+        for system, done in finished.items():
             self.results.add(case.name, r.PROCESS, system, [run.wall for run in done])
             self.results.add(case.name, r.PROCESS_CPU, system, [run.cpu for run in done])
             self.results.add(case.name, r.PEAK, system, [run.peak_bytes for run in done])
@@ -177,9 +179,11 @@ class Bench:
                 for name, answers in interleaved(measures, LOADS if system == r.OURS else 1).items():
                     self.results.add(name, r.LOAD, system, [answer["seconds"] for answer in answers])
 
-    def imports(self) -> None:
-        """Peak memory of a process that imports what a proof imports and does nothing more."""
-        done = [self.peers.launcher.run([sys.executable, "-c", IMPORTS], CUZK_ENV) for _ in range(self.runs)]
+    def imports(self, case: Case) -> None:
+        """Peak memory of a process that imports what `cuzk prove` imports and does nothing more."""
+        names = self.peers.cuzk_imports(case)
+        self.progress(f"import: the {len(names)} modules of a proof's process")
+        done = [self.peers.import_process(names) for _ in range(self.runs)]
         self.results.add("", r.IMPORT_PEAK, r.OURS, [run.peak_bytes for run in done])
 
     def cold(self, case: Case) -> None:
@@ -231,7 +235,9 @@ def main() -> int:
         for msm in MSMS:
             bench.msm(msm)
         bench.loading(cases)
-        bench.imports()
+        proved = [case for case in cases if case.name in bench.results.cases(r.PEAK)]
+        if proved:
+            bench.imports(proved[0])
         if not options.quick:
             for curve in ("bn254", "bls12_381"):
                 first = next((case for case in reversed(small) if case.curve.name == curve and case.there), None)

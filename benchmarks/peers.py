@@ -31,6 +31,15 @@ _groth16py.prove_wtns(key, sys.argv[2])
 """
 
 
+# Aliases such as os.path and modules that replace themselves are reported as imports and cannot be repeated alone
+IMPORT = """
+import contextlib, importlib, sys
+for name in sys.argv[1:]:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
+"""
+
+
 @dataclass(frozen=True)
 class Snarkjs:
     command: tuple[str, ...]  # starts the command line
@@ -64,6 +73,25 @@ class Peers:
         """`cuzk prove`, the proof verified before it is written, as by default."""
         command = [sys.executable, "-m", "cuzk", "prove", case.key, case.witness, "-o", self.folder / "cuzk"]
         return self.launcher.run(command, {**CUZK_ENV, **(env or {})})
+
+    def cuzk_imports(self, case: Case) -> list[str]:
+        """Names of the modules that such a process imports, in the order in which their imports end."""
+        command = [sys.executable, "-X", "importtime", "-m", "cuzk", "prove", case.key, case.witness]
+        done = subprocess.run(
+            [str(part) for part in [*command, "-o", self.folder / "cuzk"]],
+            env={**os.environ, **CUZK_ENV},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise BenchError(f"cuzk prove fails under -X importtime: {done.stderr[-2000:]}")
+        # "import time:   self |  cumulative |   name"
+        times = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+        return [line.rsplit("|", 1)[1].strip() for line in times[1:]]
+
+    def import_process(self, names: list[str]) -> Run:
+        return self.launcher.run([sys.executable, "-c", IMPORT, *names], CUZK_ENV)
 
     def snarkjs_process(self, case: Case) -> Run:
         """`snarkjs groth16 prove`, which does not verify."""
