@@ -203,7 +203,7 @@ def _parts(items: int, log_n: int, arrays: int) -> list[tuple[int, int]]:
     return pool.split(items, 1 if cores == 1 or log_n < PARALLEL_LOG else -(-2 * cores // arrays))
 
 
-def _run(tasks: Iterator[Callable[[], None]]) -> None:
+def _run(tasks: Iterator[Callable[[], object]]) -> None:
     listed = list(tasks)
     if len(listed) == 1:
         listed[0]()
@@ -283,5 +283,3 @@ def _check_root(field: Field, log_n: int, root: int | None) -> int:
     if (root != 1) if log_n == 0 else pow(root, 1 << (log_n - 1), field.modulus) != field.modulus - 1:
         raise CuzkError(f"ntt: {root} is not a primitive 2^{log_n}-th root of unity in {field}")
     return root
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -175,13 +175,13 @@ def compile_jobs(name: str, jobs: compiler.Jobs) -> jit.Library:
     return jit.Library(("test", name), *compiler.compile_unit(jobs))
 
 
-@lru_cache(maxsize=None)
+@cache
 def field_library(field: Field) -> jit.Library:
     """Every operation of a prime field as a job."""
     return compile_jobs(field.name, _jobs(element_type(field), prime=True))
 
 
-@lru_cache(maxsize=None)
+@cache
 def fp2_library(field: Field) -> jit.Library:
     """The same for Fp2 over a base field."""
     return compile_jobs(f"Fp2 {field.name}", _jobs(fp2_type(field), prime=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -43,7 +44,8 @@ def run_ptx(text: str, inputs: list[int], outputs: int) -> list[int]:
     def value(name: str) -> int:
         return int(name, 16) if name.startswith("0x") else int(name) if name.isdigit() else registers[name]
 
-    assert text.startswith("{ ") and text.endswith(" }")
+    assert text.startswith("{ ")
+    assert text.endswith(" }")
     for line in filter(None, (part.strip() for part in text[1:-1].split(";"))):
         name, _, rest = line.partition(" ")
         args = [x.strip() for x in rest.split(",")]
@@ -116,7 +118,7 @@ def test_ptx_text_computes_what_the_program_does(field: Field, operation: str) -
     values = edge_values(field)
     for a, b in zip(values, reversed(values), strict=True):
         words = [words_of(x, field.limbs) for x in (a, b)[: len(prog.inputs)]]
-        assert run_ptx(text, sum(words, []), field.limbs) == run(prog, *words)
+        assert run_ptx(text, [*chain(*words)], field.limbs) == run(prog, *words)
 
 
 @every_field

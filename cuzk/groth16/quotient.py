@@ -27,9 +27,7 @@ CHUNK = 1 << 14  # coefficients whose least and greatest row are noted together
 SMALL = 1 << 10  # rows below which threads do not pay
 
 
-def quotient_scalars(
-    key: ProvingKey, witness: Witness, on_phase: Callable[[str, float], None] | None = None
-) -> Limbs:
+def quotient_scalars(key: ProvingKey, witness: Witness, on_phase: Callable[[str, float], None] | None = None) -> Limbs:
     """uint32[n, L], plain (not Montgomery): the scalars of the MSM with the key's h points, n the domain size.
 
     on_phase: called as on_phase("quotient", share done) after each step.
@@ -51,9 +49,7 @@ def quotient_scalars(
     shift_to_odd_coset(field, [a, b, c], twiddles(field, log_n + 1, field.root_of_unity(log_n + 1)))
     report("quotient", 0.95)
     # the transforms left a factor n: (na nb - n nc)/n^2; a product with plain n^-2 leaves Montgomery form as well
-    factors = np.concatenate(
-        [encode(field, [n]), ints_to_limbs([pow(n, -2, field.modulus)], field.limbs)]
-    )
+    factors = np.concatenate([encode(field, [n]), ints_to_limbs([pow(n, -2, field.modulus)], field.limbs)])
     library = jit.load("r1cs", field.name)
     _in_rows(n, lambda first, last: library.quotient(a, b, c, first, last, factors))
     report("quotient", 1.0)
