@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import CASES, needs_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from cuzk.curve import host
 from cuzk.curve.encoding import decode_point, encode_point, encoded_size, points_from_snarkjs, points_to_snarkjs
 from cuzk.errors import CuzkError
 from cuzk.field.params import BLS12_381, BN254, GROUPS, Group
+from helpers import CASES, needs_cases
 
 G1, G2 = BLS12_381.g1, BLS12_381.g2
 bls_groups = pytest.mark.parametrize("group", [G1, G2], ids=str)
@@ -125,7 +125,7 @@ def test_every_x_without_a_point_is_refused(group: Group) -> None:
         data[0] |= 0x80
         if host.square_root(group, host.curve_equation(group, x)) is None:
             refused += 1
-            with pytest.raises(CuzkError, match="no point of .* has this x"):
+            with pytest.raises(CuzkError, match=r"no point of .* has this x"):
                 decode_point(group, bytes(data), subgroup_check=False)
         else:
             decoded = host.from_limbs(group, decode_point(group, bytes(data), subgroup_check=False))

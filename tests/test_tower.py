@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tower_model as model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba.core import types
 
+import tower_model as model
 from cuzk.cpu.compiler import compile_unit
 from cuzk.cpu.jit import Library
 from cuzk.curve.pairing import easy_part
@@ -20,6 +19,7 @@ from cuzk.field.host import decode, encode
 from cuzk.field.params import CURVES, Curve
 from cuzk.field.prime import inv
 from cuzk.field.tower import Fp2Element, fp2_type
+from cuzk.field.tower6 import fp6, mul_by_v, mul_by_xi
 from cuzk.field.tower12 import (
     Fp12Element,
     conjugate,
@@ -31,7 +31,6 @@ from cuzk.field.tower12 import (
     mul_by_034,
     mul_by_line,
 )
-from cuzk.field.tower6 import fp6, mul_by_v, mul_by_xi
 from cuzk.field.vector import Vector
 
 curves = pytest.mark.parametrize("curve", CURVES.values(), ids=str)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import CASES, needs_cases, run_python
 
 from cuzk.cpu import points
 from cuzk.curve import host
@@ -19,6 +18,7 @@ from cuzk.formats import load_proof, load_public, load_vkey
 from cuzk.formats.bellman import proof_from_bytes, proof_to_bytes, verifying_key_from_bytes
 from cuzk.groth16.key import Proof, VerifyingKey
 from cuzk.groth16.verify import verify
+from helpers import CASES, needs_cases, run_python
 
 pytestmark = needs_cases
 
@@ -219,9 +219,9 @@ def test_malformed_bytes_are_refused() -> None:
     infinity = bytes([0xC0]) + bytes(95)
     with pytest.raises(CuzkError, match="proof, B at byte 48: the point is infinity"):
         proof_from_bytes(proof[:48] + infinity + proof[144:])
-    with pytest.raises(CuzkError, match=r"verifying key, ic\[0\] at byte 336: .* bytes|no point|not below|infinity"):
+    with pytest.raises(CuzkError, match=r"verifying key, ic\[0\] at byte 336, x: .* not below the modulus"):
         verifying_key_from_bytes(key[:336] + b"\x9f" + bytes(47))
-    vkey, _, bn_proof = load("bn254/semaphore20")
+    bn_proof = load("bn254/semaphore20")[2]
     with pytest.raises(CuzkError, match="expected bls12_381"):
         proof_to_bytes(bn_proof)
 

@@ -100,7 +100,11 @@ def jobs(target: str) -> dict[str, Any]:
         "add": (add, (points, points, points, n)),
         "negate": (negate, (points, points, n)),
     }
-    outside = {("BLS12", 1): first_outside_g1_bls12, ("BLS12", 2): first_outside_g2_bls12, ("BN", 2): first_outside_g2_bn}
+    outside = {
+        ("BLS12", 1): first_outside_g1_bls12,
+        ("BLS12", 2): first_outside_g2_bls12,
+        ("BN", 2): first_outside_g2_bn,
+    }
     check = outside.get((curve_of(group).family, group.degree))
     if check is not None:  # G1 of a BN curve is the whole curve
         result["first_outside_subgroup"] = (check, (points, constants, digits, n, n, n))

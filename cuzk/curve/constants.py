@@ -7,7 +7,7 @@ phi(x, y) = (beta x, y), beta^3 = 1: an endomorphism of G1 over BLS12 curves wit
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -28,13 +28,13 @@ def naf(n: int) -> list[int]:
     return digits[::-1]
 
 
-@lru_cache(maxsize=None)
+@cache
 def x_digits(curve: Curve) -> np.ndarray:
     """int64[n]: |x| in non-adjacent form, without the leading 1."""
     return np.array(naf(abs(curve.x))[1:], dtype=np.int64)
 
 
-@lru_cache(maxsize=None)
+@cache
 def loop_digits(curve: Curve) -> np.ndarray:
     """int64[n]: the optimal ate loop without the leading 1: 6x + 2 on BN curves, |x| on BLS12 curves.
 
@@ -58,7 +58,7 @@ def phi_coefficient(curve: Curve) -> int:
     return real
 
 
-@lru_cache(maxsize=None)
+@cache
 def pairing_constants(curve: Curve) -> Limbs:
     """uint32[21, 2, L], Montgomery elements of Fp2.
 
@@ -71,7 +71,7 @@ def pairing_constants(curve: Curve) -> Limbs:
     return encode(curve.fp, values)
 
 
-@lru_cache(maxsize=None)
+@cache
 def point_constants(group: Group) -> Limbs:
     """uint32[3, ..., L], Montgomery coordinates: b, then phi's (beta, unused) in G1 or psi's (x, y) in G2."""
     curve = curve_of(group)
@@ -80,6 +80,6 @@ def point_constants(group: Group) -> Limbs:
     return encode(group.base, [group.b[0], phi_coefficient(curve), 0])
 
 
-@lru_cache(maxsize=None)
+@cache
 def curve_of(group: Group) -> Curve:
     return next(curve for curve in CURVES.values() if group.name in (curve.g1.name, curve.g2.name))

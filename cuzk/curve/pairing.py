@@ -33,8 +33,8 @@ from cuzk.curve.point import affine_is_infinity, negate_affine
 from cuzk.field.element import device_function, double, one_like, sqr
 from cuzk.field.prime import inv
 from cuzk.field.tower import fp2
-from cuzk.field.tower12 import Fp12Type, conjugate, cyclotomic_sqr, frobenius, mul_by_line
 from cuzk.field.tower6 import CURVE_OF_FP
+from cuzk.field.tower12 import Fp12Type, conjugate, cyclotomic_sqr, frobenius, mul_by_line
 
 
 class Projective(NamedTuple):
