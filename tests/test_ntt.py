@@ -213,7 +213,8 @@ def test_twiddles_are_powers_in_reversed_order(field: Field, log_n: int) -> None
     root = field.root_of_unity(log_n)
     table = twiddles(field, log_n, root)
     half = max(1, (1 << log_n) // 2)
-    assert table.shape == (half, field.limbs) and not table.flags.writeable
+    assert table.shape == (half, field.limbs)
+    assert not table.flags.writeable
     powers = decode(field, reversed_order(table))
     assert powers == [pow(root, i, field.modulus) for i in range(half)]
     assert twiddles(field, log_n, root) is table
@@ -246,7 +247,8 @@ def test_input_is_left_alone_and_may_be_read_only_or_strided() -> None:
     np.testing.assert_array_equal(values, before)
     strided = np.repeat(values, 2, axis=0)[::2]
     np.testing.assert_array_equal(ntt(field, strided), result)
-    assert result.flags.writeable and result.dtype == np.uint32
+    assert result.flags.writeable
+    assert result.dtype == np.uint32
 
 
 @pytest.mark.parametrize(
@@ -302,6 +304,4 @@ def test_a_shift_of_zero_is_refused() -> None:
 def test_backend_is_checked() -> None:
     with pytest.raises(BackendError, match="unknown backend"):
         ntt(BN254.fr, sample(BN254.fr, 4), backend="tpu")
-    np.testing.assert_array_equal(
-        ntt(BN254.fr, sample(BN254.fr, 4), backend="cpu"), ntt(BN254.fr, sample(BN254.fr, 4))
-    )
+    np.testing.assert_array_equal(ntt(BN254.fr, sample(BN254.fr, 4), backend="cpu"), ntt(BN254.fr, sample(BN254.fr, 4)))
