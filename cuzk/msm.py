@@ -146,7 +146,7 @@ def prepare(group: Group, points: Limbs, scalars: Limbs) -> Msm:
             p.digit_bits, 0 if last else offset, p.log_buckets, p.chunk, p.half, BATCH, *arrays, sums[w, part],
         )  # fmt: skip
 
-    tasks = [partial(window, w, part) for w in range(p.windows) for part in range(parts)]
+    tasks: list[Callable[[], int]] = [partial(window, w, part) for w in range(p.windows) for part in range(parts)]
     return Msm(p, points, scalars, sums, tasks)
 
 

@@ -211,7 +211,6 @@ class TestShippedProofs:
                 assert not cuzk.verify(vkey, public, replace(proof, **{part: limbs}))
 
     def test_one_altered_digit_of_the_file_fails(self, name: str, tmp_path: Path) -> None:
-        vkey, public, _ = self.load(name)
         source = json.loads((CASES / name).with_suffix(".proof.json").read_text())
         for part, row in (("pi_a", 0), ("pi_a", 1), ("pi_c", 1)):
             changed = json.loads(json.dumps(source))

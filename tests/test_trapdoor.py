@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def lagrange_at(r: int, root: int, n: int, tau: int) -> list[int]:
     return values
 
 
-@lru_cache(maxsize=None)
+@cache
 def prediction(name: str) -> tuple[dict[str, int], Sums, cuzk.ProvingKey]:
     """(the logarithm of each sum, the sums themselves, the key)."""
     folder, circuit = (CASES / name).parent, (CASES / name).name

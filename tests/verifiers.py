@@ -32,9 +32,7 @@ def zksnake_accepts(vkey_path: Path, public_path: Path, proof_path: Path) -> boo
     for value, point in zip(public, vkey["IC"][1:], strict=True):
         inputs = inputs + curve(*_g1(point)) * int(value)
     left = [curve(*_g1(proof["pi_a"])), -curve(*_g1(vkey["vk_alpha_1"])), -inputs, -curve(*_g1(proof["pi_c"]))]
-    right = [
-        curve(*_g2(point)) for point in (proof["pi_b"], vkey["vk_beta_2"], vkey["vk_gamma_2"], vkey["vk_delta_2"])
-    ]
+    right = [curve(*_g2(point)) for point in (proof["pi_b"], vkey["vk_beta_2"], vkey["vk_gamma_2"], vkey["vk_delta_2"])]
     # a product of pairings is one exactly when it equals that of a pair and its opposite
     one = curve.multi_pairing([curve.G1(), -curve.G1()], [curve.G2(), curve.G2()])
     return bool(curve.multi_pairing(left, right) == one)

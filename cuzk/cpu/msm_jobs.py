@@ -24,7 +24,6 @@ from numba.core import types
 
 from cuzk.curve.point import (
     Affine,
-    Xyzz,
     add,
     add_mixed,
     affine_is_infinity,
@@ -94,7 +93,7 @@ def _add_batch(left: Any, right: Any, out: Any, pairs: Any, count: int, slopes: 
         denominator = q.x - p.x
         if is_zero(denominator):
             denominator = double(p.y)
-            if is_zero(denominator) or not p.y == q.y:
+            if is_zero(denominator) or p.y != q.y:
                 denominator = one_like(p.x)
         elif affine_is_infinity(p) or affine_is_infinity(q):
             denominator = one_like(p.x)
@@ -355,7 +354,30 @@ def jobs(target: str) -> dict[str, Any]:
     n = types.int64
     points, xyzz, elements = Vector(affine_type(group)), Vector(xyzz_type(group)), Vector(coordinate_type(group))
     u32, i32 = Vector(types.uint32), Vector(types.int32)
-    window = (points, u32, n, n, n, u32, n, n, n, n, n, n, n, points, points, i32, i32, i32, i32, elements, elements, xyzz)
+    window = (
+        points,
+        u32,
+        n,
+        n,
+        n,
+        u32,
+        n,
+        n,
+        n,
+        n,
+        n,
+        n,
+        n,
+        points,
+        points,
+        i32,
+        i32,
+        i32,
+        i32,
+        elements,
+        elements,
+        xyzz,
+    )
     return {
         "window_sum": (window_sum, window),
         "combine": (combine, (xyzz, n, n, n, points)),

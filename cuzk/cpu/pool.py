@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -43,4 +44,4 @@ def split(n: int, parts: int) -> list[tuple[int, int]]:
     """(start, stop) of at most `parts` contiguous, nearly equal, non-empty ranges of n items."""
     parts = max(1, min(parts, n))
     bounds = [n * i // parts for i in range(parts + 1)]
-    return [(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if b > a]
+    return [(a, b) for a, b in itertools.pairwise(bounds) if b > a]

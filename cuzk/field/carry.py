@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field as dataclass_field
-from functools import lru_cache
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from functools import cache
 from typing import NamedTuple
 
 from cuzk.field.params import LIMB_BITS, Field
@@ -144,9 +145,7 @@ class Builder:
         if self.multiply_row(main, [(i + j, x[j], y) for j in range(0, limbs, 2)]):
             other[i + limbs] = self.emit("add", other.get(i + limbs, 0), 0, carry_in=True)
 
-    def reduce_row(
-        self, main: Accumulator, other: Accumulator, i: int, field: Field, *, carry: bool = False
-    ) -> None:
+    def reduce_row(self, main: Accumulator, other: Accumulator, i: int, field: Field, *, carry: bool = False) -> None:
         """One Montgomery step: add m*p << 32*i, m chosen so that word i (settled) becomes zero."""
         m = self.emit("mul.lo", main.get(i, 0), field.montgomery_inverse(LIMB_BITS))
         self.long_row(main, other, i, words_of(field.modulus, field.limbs), m, carry=carry)
@@ -276,7 +275,7 @@ PROGRAMS: dict[str, Callable[[Field], Program]] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def program(operation: str, field: Field) -> Program:
     """The program of an operation in PROGRAMS for a field, built once."""
     return PROGRAMS[operation](field)

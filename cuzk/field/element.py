@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.extending import intrinsic, overload, register_jitable, register_model
 from numba.core.datamodel import models
+from numba.core.extending import intrinsic, overload, register_jitable, register_model
 from numba.core.typing import signature
 
 from cuzk.field import carry, interpret, llvm, ptx

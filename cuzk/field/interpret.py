@@ -21,7 +21,9 @@ def run(program: Program, *operands: Sequence[int]) -> list[int]:
     """The output words of `program` for operands given as lists of 32-bit words."""
     if [len(x) for x in operands] != [len(names) for names in program.inputs]:
         raise ProgramError(f"{program.name}: operand sizes do not match the program's inputs")
-    registers = {r: w for names, words in zip(program.inputs, operands, strict=True) for r, w in zip(names, words, strict=True)}
+    registers = {
+        r: w for names, words in zip(program.inputs, operands, strict=True) for r, w in zip(names, words, strict=True)
+    }
     flag: int | None = None
     flag_kind = ""
 

@@ -7,7 +7,7 @@ LLVM may move or drop it. PTX ISA 8.x, "Extended-Precision Arithmetic Instructio
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from llvmlite import ir
 
@@ -28,7 +28,7 @@ def mnemonic(step: Step) -> str:
     return ".".join([*parts, "u32"])
 
 
-@lru_cache(maxsize=None)
+@cache
 def assembly(prog: Program) -> str:
     """The body of the asm block; operands $0.. are the outputs, then the inputs in order."""
     outputs = len(prog.outputs)
