@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core import types
 
 from cuzk.cpu import jit
-from cuzk.field.element import Element
+from cuzk.field.element import Element, element_type
 from cuzk.field.host import decode, encode, ints_to_limbs, limbs_to_ints, random_elements
 from cuzk.field.params import BLS12_381, BN254, Field
-from cuzk.field.prime import inv, power
-from field_samples import ALL_FIELDS, BASE_FIELDS, edge_values, elements, field_library, fp2_library
+from cuzk.field.prime import _fermat, inv, power
+from cuzk.field.vector import Vector
+from field_samples import ALL_FIELDS, BASE_FIELDS, compile_jobs, edge_values, elements, field_library, fp2_library
 
 every_field = pytest.mark.parametrize("field", ALL_FIELDS, ids=repr)
 SCALAR_FIELDS = [BN254.fr, BLS12_381.fr]
@@ -45,6 +49,23 @@ def test_inverse_of_zero_is_zero(field: Field) -> None:
     out = np.ones_like(x)
     fp2_library(field).inv(x, out, 1)
     assert not out.any()
+
+
+def invert_by_fermat(x: Any, out: Any, n: int) -> int:
+    for i in range(n):
+        out[i] = _fermat(x[i])
+    return 0
+
+
+@pytest.mark.parametrize("field", [BN254.fr, BLS12_381.fp], ids=repr)
+def test_power_that_inverts_on_cuda(field: Field) -> None:
+    """Compiled for the CPU, where it runs without a card."""
+    v = Vector(element_type(field))
+    library = compile_jobs(f"fermat {field}", {"invert": (invert_by_fermat, (v, v, types.int64))})
+    x = ints_to_limbs(edge_values(field), field.limbs)
+    out = np.empty_like(x)
+    library.invert(x, out, len(x))
+    assert decode(field, out) == [pow(v, -1, field.modulus) if v else 0 for v in decode(field, x)]
 
 
 @every_field

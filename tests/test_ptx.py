@@ -21,11 +21,12 @@ from unittest.mock import patch
 import pytest
 from numba.core import types
 
-from cuzk.curve.point import add_mixed, affine_type, xyzz_type
+from cuzk.curve.point import add_mixed, affine_type, to_affine, xyzz_type
 from cuzk.field import ptx
 from cuzk.field.carry import program
 from cuzk.field.element import double, element_type, register_cuda_models, sqr
 from cuzk.field.params import FIELDS, GROUPS, Field, Group
+from cuzk.field.prime import inv
 from cuzk.field.vector import Vector
 
 CAPABILITY = (9, 0)
@@ -86,6 +87,16 @@ def add_points(x: Any, y: Any, out: Any) -> None:
     out[i] = add_mixed(x[i], y[i])
 
 
+def invert(x: Any, y: Any, out: Any) -> None:
+    i = cuda_index()
+    out[i] = inv(x[i])
+
+
+def make_affine(x: Any, out: Any) -> None:
+    i = cuda_index()
+    out[i] = to_affine(x[i])
+
+
 def cuda_index() -> int:
     raise NotImplementedError("stands for cuda.grid(1) until a kernel is compiled")
 
@@ -112,7 +123,7 @@ def compile_kernel(kernel: Callable[..., None], *kinds: types.Type) -> str:
 
 @cache
 def field_kernel(name: str, field: Field) -> str:
-    kernel = {"mul": multiply, "sqr": square, "rest": everything_else}[name]
+    kernel = {"mul": multiply, "sqr": square, "rest": everything_else, "inv": invert}[name]
     return compile_kernel(kernel, *[element_type(field)] * 3)
 
 
@@ -192,6 +203,16 @@ def test_linear_operations_need_no_product(field: Field) -> None:
     assert chained == sum(program(name, field).cost()["add"] for name in ("neg", "add", "double", "sub"))
 
 
+@every_field
+def test_inversion_is_a_power(field: Field) -> None:
+    """Fermat on CUDA: the same steps in every thread. Its loop stands once, so there are few products in the text."""
+    text = field_kernel("inv", field)
+    counted = instructions(text)
+    assert not [name for name in counted if name.startswith("call") or re.search(r"\.f(16|32|64)", name)]
+    # x^2 .. x^15, then four squarings and a product a digit
+    assert products(text) == expected_products(mul=(7 + 1, field), sqr=(7 + 4, field))
+
+
 @every_group
 def test_mixed_addition_is_one_straight_kernel(group: Group) -> None:
     """8M + 2S for the addition and 4M + 3S for the doubling of equal points; in G2 three and two products each."""
@@ -203,6 +224,12 @@ def test_mixed_addition_is_one_straight_kernel(group: Group) -> None:
         assert products(text) == expected_products(mul=(mul, field), sqr=(sqr_, field))
     else:
         assert products(text) == expected_products(mul=(3 * mul + 2 * sqr_, field))
+
+
+def test_inversion_in_fp2_compiles_as_well() -> None:
+    group = GROUPS["bn254.g2"]
+    counted = instructions(compile_kernel(make_affine, xyzz_type(group), affine_type(group)))
+    assert not [name for name in counted if name.startswith("call") or re.search(r"\.f(16|32|64)", name)]
 
 
 @needs_ptxas

@@ -14,6 +14,7 @@ from cuzk.field.element import Element, ElementType, device_function, one_like, 
 from cuzk.field.params import Field
 
 I64 = ir.IntType(64)
+CUDA_CONSTANT_MEMORY = 4  # NVVM IR, "Address Spaces"
 WINDOW = 4  # bits of the exponent a step: 15 products for the table, then one in four squarings
 
 
@@ -45,15 +46,17 @@ def _inversion_digit(typingctx, x, i):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         digits = _inversion_digits(x.field)
         kind = ir.ArrayType(I64, len(digits))
-        name = f"cuzk.inversion.{x.field.name}"
+        # PTX allows letters, digits, _ and $ in names, and constants in a memory of their own
+        name = "cuzk_inversion_" + "".join(c if c.isalnum() else "_" for c in x.field.name)
         table = builder.module.globals.get(name)
         if table is None:
-            table = ir.GlobalVariable(builder.module, kind, name)
+            on_cuda = isinstance(args[0].type, ir.ArrayType)
+            table = ir.GlobalVariable(builder.module, kind, name, addrspace=CUDA_CONSTANT_MEMORY if on_cuda else 0)
             table.global_constant = True
-            table.linkage = "linkonce_odr"
+            table.linkage = "internal"
             table.initializer = ir.Constant(kind, digits)
         zero = ir.Constant(ir.IntType(32), 0)
-        return builder.load(builder.gep(table, [zero, args[1]], source_etype=kind), typ=I64)
+        return builder.load(builder.gep(table, [zero, args[1]]), typ=I64)
 
     return signature(types.int64, x, types.int64), codegen
 
