@@ -6,7 +6,6 @@ The driver is asked through ctypes, so that neither this question nor the CPU ba
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -55,6 +54,8 @@ def resolve(name: str) -> Backend:
 @lru_cache(maxsize=1)
 def cuda() -> Cuda:
     """Look for the numba-cuda package, the driver and its GPUs, without importing or initialising more than that."""
+    import importlib.metadata  # a fortieth of a second, so not before somebody asks for CUDA
+
     missing = []
     driver, gpus, problem = _ask_driver()
     try:

@@ -127,21 +127,45 @@ def test_a_failed_compilation_says_why(tmp_path: Path, monkeypatch: pytest.Monke
         jit.prepare(units)
 
 
-def test_key_of_the_cache_covers_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Another line in a source, another key."""
-    for folder in jit._SOURCES:
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.py").write_text("x = 1\n")
+def test_key_of_the_cache_covers_the_sources_a_unit_reaches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A line more in a source, directly imported or not, gives a unit another key; in any other source it does not."""
+    files = {
+        "cpu/compiler.py": "",
+        "cpu/one_jobs.py": "from cuzk.field.a import x\n",
+        "cpu/two_jobs.py": "from cuzk.field import (\n    b,\n    c,\n)\n",
+        "field/a.py": "from cuzk.field import c\n",
+        "field/b.py": "",
+        "field/c.py": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(jit, "_ROOT", tmp_path)
     monkeypatch.setattr(jit, "__file__", str(tmp_path / "cpu" / "jit.py"))
-    jit._fingerprint.cache_clear()
-    try:
-        first = jit._fingerprint()
-        (tmp_path / "curve" / "a.py").write_text("x = 2\n")
+
+    def keys() -> tuple[str, str]:
+        jit._imports.cache_clear()
         jit._fingerprint.cache_clear()
-        assert jit._fingerprint() != first
+        return jit._fingerprint("cuzk.cpu.one_jobs"), jit._fingerprint("cuzk.cpu.two_jobs")
+
+    try:
+        for changed, affected in (("field/a.py", (1, 0)), ("field/b.py", (0, 1)), ("field/c.py", (1, 1)),
+                                  ("cpu/compiler.py", (1, 1)), ("cpu/two_jobs.py", (0, 1))):  # fmt: skip
+            before = keys()
+            path = tmp_path / changed
+            path.write_text(path.read_text() + "y = 1\n")
+            assert tuple(int(a != b) for a, b in zip(before, keys(), strict=True)) == affected
     finally:
         monkeypatch.undo()
-        jit._fingerprint.cache_clear()
+        keys()
+
+
+def test_every_formula_a_unit_uses_is_in_its_key() -> None:
+    reached = jit.sources("cuzk.cpu.msm_jobs")
+    names = {path.name for path in reached}
+    assert {"msm_jobs.py", "point.py", "element.py", "llvm.py", "llvm_inverse.py", "params.py", "compiler.py"} <= names
+    assert "pairing.py" not in names
 
 
 # --- calls -------------------------------------------------------------------------------------------

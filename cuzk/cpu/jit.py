@@ -16,17 +16,18 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import importlib
-import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ MODULES = {
     "pairing": "cuzk.cpu.pairing_jobs",  # target: a curve's name
 }
 MAGIC = b"cuzkobj1"
-_SOURCES = ("field", "curve", "cpu")
+_ROOT = Path(__file__).resolve().parent.parent
+_IMPORT = re.compile(r"^from (cuzk(?:\.\w+)*) import (\([^)]*\)|.*)$", re.MULTILINE)
 _lock = threading.Lock()
 
 
@@ -80,26 +82,55 @@ def cache_directory() -> Path:
     return Path(base) / "cuzk"
 
 
-@lru_cache(maxsize=1)
-def _fingerprint() -> str:
-    """Everything that the object code depends on: sources, versions, processor."""
-    digest = hashlib.sha256()
-    root = Path(__file__).resolve().parent.parent
-    for folder in _SOURCES:
-        for path in sorted((root / folder).glob("*.py")):
-            digest.update(path.name.encode())
-            digest.update(path.read_bytes())
-    numba_version = importlib.metadata.version("numba")
-    facts = [numba_version, llvmlite.__version__, platform.python_version(), platform.machine()]
+@cache
+def _environment() -> bytes:
+    """What object code depends on besides the sources: the compiler's versions and the processor."""
+    numba = importlib.util.find_spec("numba")  # found, not imported
+    version = b"" if numba is None or numba.origin is None else (Path(numba.origin).parent / "_version.py").read_bytes()
+    facts = [llvmlite.__version__, platform.python_version(), platform.machine()]
     facts += [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
-    digest.update("\0".join(facts).encode())
+    return version + "\0".join(facts).encode()
+
+
+@cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    """The files of this package that a file imports by name."""
+    found = set()
+    for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        base = _ROOT.joinpath(*module.split(".")[1:])
+        candidates = [base.with_suffix(".py"), *(base / f"{name}.py" for name in re.findall(r"\w+", names))]
+        found.update(candidate for candidate in candidates if candidate.is_file())
+    return tuple(sorted(found))
+
+
+def sources(module: str) -> list[Path]:
+    """Every file of this package that a jobs module reaches through imports, and the compiler's."""
+    reached: set[Path] = set()
+    waiting = [_ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py"), Path(__file__).with_name("compiler.py")]
+    while waiting:
+        path = waiting.pop()
+        if path not in reached:
+            reached.add(path)
+            waiting += _imports(path)
+    return sorted(reached)
+
+
+@cache
+def _fingerprint(module: str) -> str:
+    """The key of a unit's object code: a digest of the environment and of the sources of its jobs module.
+
+    A change to one module leaves the code of the units that do not use it in place.
+    """
+    digest = hashlib.sha256(_environment())
+    for path in sources(module):
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:20]
 
 
 def _object_path(unit: Unit) -> Path:
     kind, target = unit
     safe = "".join(c if c.isalnum() else "_" for c in target)
-    return cache_directory() / f"{kind}-{safe}-{_fingerprint()}.o"
+    return cache_directory() / f"{kind}-{safe}-{_fingerprint(MODULES[kind])}.o"
 
 
 class Library:

@@ -170,9 +170,17 @@ class Curve:
     def g2(self) -> Group:
         return Group(f"{self.name}.g2", self.fp, self.fr, 2, self.b_twist, self.g2_generator, self.g2_cofactor)
 
+    @cached_property
+    def _frobenius_bases(self) -> tuple[Fp2Int, Fp2Int, Fp2Int]:
+        """xi^((p^n - 1)/6) for n = 1, 2, 3, by one power: the p-th power of an element of Fp2 is its conjugate."""
+        p = self.fp.modulus
+        first = fp2_pow(self.xi, (p - 1) // 6, p)
+        second = fp2_mul(first, (first[0], -first[1] % p), p)
+        return first, second, fp2_mul(second, first, p)
+
     def frobenius_coefficient(self, power: int, k: int) -> Fp2Int:
-        """xi^(k (p^power - 1)/6), the factor of w^k under the p^power Frobenius map."""
-        return fp2_pow(self.xi, k * (self.fp.modulus**power - 1) // 6, self.fp.modulus)
+        """xi^(k (p^power - 1)/6), the factor of w^k under the p^power Frobenius map; power is 1, 2 or 3."""
+        return fp2_pow(self._frobenius_bases[power - 1], k, self.fp.modulus)
 
     def __repr__(self) -> str:
         return self.name
