@@ -172,7 +172,7 @@ def _jobs(kind: types.Type, *, prime: bool) -> compiler.Jobs:
 
 def compile_jobs(name: str, jobs: compiler.Jobs) -> jit.Library:
     """Compile jobs now, for this process alone."""
-    return jit.Library(("test", name), *compiler.compile_unit(jobs))
+    return jit.Library(("test", name), *compiler.compile_unit(jobs, f"test.{name}"))
 
 
 @cache

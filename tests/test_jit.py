@@ -158,7 +158,8 @@ def test_key_of_the_cache_covers_the_sources_a_unit_reaches(monkeypatch: pytest.
             assert tuple(int(a != b) for a, b in zip(before, keys(), strict=True)) == affected
     finally:
         monkeypatch.undo()
-        keys()
+        jit._imports.cache_clear()
+        jit._fingerprint.cache_clear()
 
 
 def test_every_formula_a_unit_uses_is_in_its_key() -> None:

@@ -167,7 +167,9 @@ def compiled(request: pytest.FixtureRequest) -> tuple[Curve, Any]:
     curve = request.param
     vector = Vector(fp12_type(curve.fp))
     arguments = (vector, vector, Vector(fp2_type(curve.fp)), vector)
-    return curve, Library(("test", curve.name), *compile_unit({"job": (job, arguments)})).job
+    return curve, Library(
+        ("test", curve.name), *compile_unit({"job": (job, arguments)}, f"test.{job.__name__}.{curve.name}")
+    ).job
 
 
 @given(data=st.data())

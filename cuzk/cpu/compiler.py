@@ -49,8 +49,11 @@ def _ahead_of_time() -> Iterator[None]:
         yield
 
 
-def compile_unit(jobs: Jobs) -> tuple[dict[str, list[Any]], bytes]:
-    """({name: [symbol, number of arguments]}, object code) of all jobs together."""
+def compile_unit(jobs: Jobs, prefix: str) -> tuple[dict[str, list[Any]], bytes]:
+    """({name: [symbol, number of arguments]}, object code) of all jobs together.
+
+    The symbols begin with the prefix and everything else is internal, so that units can share one engine.
+    """
     symbols: dict[str, list[Any]] = {}
     linked: llvm.ModuleRef | None = None
     with _ahead_of_time():
@@ -67,6 +70,13 @@ def compile_unit(jobs: Jobs) -> tuple[dict[str, list[Any]], bytes]:
                 linked.link_in(module)
     if linked is None:
         raise ValueError("a unit without jobs")
+    exported = {symbol: f"{prefix}.{name}" for name, (symbol, _) in symbols.items()}
+    for value in [*linked.functions, *linked.global_variables]:
+        if value.name in exported:
+            value.name = exported[value.name]
+        elif not value.is_declaration:
+            value.linkage = "internal"
+    symbols = {name: [exported[symbol], arity] for name, (symbol, arity) in symbols.items()}
     codegen = result.library._codegen
     manager, builder = codegen._module_pass_manager()
     manager.run(linked, builder)

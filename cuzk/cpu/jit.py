@@ -95,7 +95,7 @@ def _environment() -> bytes:
 @cache
 def _imports(path: Path) -> tuple[Path, ...]:
     """The files of this package that a file imports by name."""
-    found = set()
+    found: set[Path] = set()
     for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
         base = _ROOT.joinpath(*module.split(".")[1:])
         candidates = [base.with_suffix(".py"), *(base / f"{name}.py" for name in re.findall(r"\w+", names))]
@@ -173,13 +173,11 @@ def _word(x: Any) -> int:
     return int(x)
 
 
-def _initialize_llvm() -> None:
+@cache
+def _engine() -> llvm.ExecutionEngine:
+    """The process's place for object code: one for all units, since each costs a megabyte."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-
-
-def _engine() -> llvm.ExecutionEngine:
-    _initialize_llvm()
     machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
 
@@ -291,7 +289,7 @@ def _read(unit: Unit) -> tuple[dict[str, list[Any]], bytes] | None:
 def _compile_and_store(unit: Unit) -> tuple[dict[str, list[Any]], bytes]:
     from cuzk.cpu import compiler  # imports numba
 
-    symbols, code = compiler.compile_unit(importlib.import_module(MODULES[unit[0]]).jobs(unit[1]))
+    symbols, code = compiler.compile_unit(importlib.import_module(MODULES[unit[0]]).jobs(unit[1]), ".".join(unit))
     header = json.dumps(symbols).encode()
     body = len(header).to_bytes(4, "little") + header + code
     if _cache_writable():  # without a place to keep it, the code serves this process alone
