@@ -179,12 +179,12 @@ class Bench:
                 for name, answers in interleaved(measures, LOADS if system == r.OURS else 1).items():
                     self.results.add(name, r.LOAD, system, [answer["seconds"] for answer in answers])
 
-    def imports(self, case: Case) -> None:
-        """Peak memory of a process that imports what `cuzk prove` imports and does nothing more."""
+    def ready(self, case: Case) -> None:
+        """Peak memory of a process that is ready: it imports what `cuzk prove` imports, loads the code, and ends."""
         names = self.peers.cuzk_imports(case)
-        self.progress(f"import: the {len(names)} modules of a proof's process")
-        done = [self.peers.import_process(names) for _ in range(self.runs)]
-        self.results.add("", r.IMPORT_PEAK, r.OURS, [run.peak_bytes for run in done])
+        self.progress(f"ready: the {len(names)} modules of a proof's process, and the compiled code")
+        done = [self.peers.ready_process(case.curve, names) for _ in range(self.runs)]
+        self.results.add("", r.READY_PEAK, r.OURS, [run.peak_bytes for run in done])
 
     def cold(self, case: Case) -> None:
         """A first proof on a curve: the compile cache is empty, as in a fresh clone."""
@@ -237,7 +237,7 @@ def main() -> int:
         bench.loading(cases)
         proved = [case for case in cases if case.name in bench.results.cases(r.PEAK)]
         if proved:
-            bench.imports(proved[0])
+            bench.ready(proved[0])
         if not options.quick:
             for curve in ("bn254", "bls12_381"):
                 first = next((case for case in reversed(small) if case.curve.name == curve and case.there), None)

@@ -20,6 +20,8 @@ from pathlib import Path
 from cases import Case
 from measure import HERE, ROOT, BenchError, JsonProcess, Launcher, Run
 
+from cuzk.field.params import Curve
+
 CUZK_ENV = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
 PYTHON_PEERS = {"groth16py": "groth16py", "zksnake": "zksnake", "py_arkworks": "py_arkworks_bls12381"}
 
@@ -32,11 +34,15 @@ _groth16py.prove_wtns(key, sys.argv[2])
 
 
 # Aliases such as os.path and modules that replace themselves are reported as imports and cannot be repeated alone
-IMPORT = """
+READY = """
 import contextlib, importlib, sys
-for name in sys.argv[1:]:
+for name in sys.argv[2:]:
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
+from cuzk.cpu import jit
+from cuzk.field.params import CURVES
+for unit in jit.proving_units(CURVES[sys.argv[1]]):
+    jit.load(*unit)
 """
 
 
@@ -90,8 +96,8 @@ class Peers:
         times = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
         return [line.rsplit("|", 1)[1].strip() for line in times[1:]]
 
-    def import_process(self, names: list[str]) -> Run:
-        return self.launcher.run([sys.executable, "-c", IMPORT, *names], CUZK_ENV)
+    def ready_process(self, curve: Curve, names: list[str]) -> Run:
+        return self.launcher.run([sys.executable, "-c", READY, curve.name, *names], CUZK_ENV)
 
     def snarkjs_process(self, case: Case) -> Run:
         """`snarkjs groth16 prove`, which does not verify."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from peers import Peers
 from results import (
     COLD,
-    IMPORT_PEAK,
     LOAD,
     MSM,
     OURS,
@@ -16,6 +15,7 @@ from results import (
     PROCESS_CPU,
     PROVE,
     PROVE_CPU,
+    READY_PEAK,
     VERIFIED,
     Results,
     targets,
@@ -63,18 +63,18 @@ class Tables:
         return f"{ours / theirs:.2f}" if ours and theirs else ""
 
     def memory(self) -> None:
-        base = self.results.median("", IMPORT_PEAK, OURS)
+        base = self.results.median("", READY_PEAK, OURS)
         rows = []
         for case in self.results.cases(PEAK):
             size = self.results.facts[case]["input_bytes"]
-            over = self.results.over_import(case)
+            over = self.results.over_ready(case)
             over_cells = ["", ""] if over is None else [f"{over / MIB:.1f}", f"{over / size:.2f}"]
             peaks = [self._mib(case, system) for system in (OURS, "snarkjs", "groth16py")]
             rows.append([case, f"{size / MIB:.1f}", peaks[0], *over_cells, *peaks[1:]])
         title = "Peak resident memory of the whole process, MiB"
         if base is not None:
-            title += f" (a process that only imports what a proof imports: {base / MIB:.1f})"
-        header = ["case", "key + witness", OURS, "over import", "over / inputs", "snarkjs", "groth16py"]
+            title += f" (a process that is ready to prove, and ends: {base / MIB:.1f})"
+        header = ["case", "key + witness", OURS, "over ready", "over / inputs", "snarkjs", "groth16py"]
         show(title, header, rows)
 
     def _mib(self, case: str, system: str) -> str:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import types
 
-from cuzk.cpu import jit
+from cuzk.cpu import jit, vectors
+from cuzk.errors import CuzkError
 from cuzk.field.element import Element, element_type
-from cuzk.field.host import decode, encode, ints_to_limbs, limbs_to_ints, random_elements
+from cuzk.field.host import decode, ints_to_limbs, limbs_to_ints, random_elements
 from cuzk.field.params import BLS12_381, BN254, Field
 from cuzk.field.prime import _fermat, inv, power
 from cuzk.field.vector import Vector
@@ -96,20 +97,25 @@ def test_batch_inverse(field: Field, n: int, zeros: str) -> None:
 
 
 @every_scalar_field
-def test_vector_jobs_are_what_they_say(field: Field) -> None:
+def test_vector_operations_are_what_they_say(field: Field) -> None:
     n, p = 33, field.modulus
     rng = np.random.default_rng(1)
-    x, y, z = (random_elements(field, n, rng) for _ in range(3))
-    a, b, c = (decode(field, v) for v in (x, y, z))
-    library = jit.load("vector", field.name)
-    out = np.empty_like(x)
-    library.multiply(x, y, out, n)
-    assert decode(field, out) == [i * j % p for i, j in zip(a, b, strict=True)]
-    library.multiply_subtract(x, y, z, out, n)
-    assert decode(field, out) == [(i * j - k) % p for i, j, k in zip(a, b, c, strict=True)]
-    library.scale_by_powers(x, encode(field, [5, 7]), out, n)
-    assert decode(field, out) == [v * 5 * pow(7, i, p) % p for i, v in enumerate(a)]
-    library.out_of_montgomery(x, out, n)
-    assert limbs_to_ints(out) == a
-    library.into_montgomery(out, out, n)
-    np.testing.assert_array_equal(out, x)
+    x, y = (random_elements(field, n, rng) for _ in range(2))
+    a, b = (decode(field, v) for v in (x, y))
+    assert decode(field, vectors.multiply(field, x, y)) == [i * j % p for i, j in zip(a, b, strict=True)]
+    assert limbs_to_ints(vectors.from_montgomery(field, x)) == a
+    np.testing.assert_array_equal(vectors.to_montgomery(field, vectors.from_montgomery(field, x)), x)
+    np.testing.assert_array_equal(vectors.batch_inverse(field, vectors.batch_inverse(field, x)), x)
+
+
+@every_scalar_field
+def test_vector_operations_refuse_what_is_no_vector(field: Field) -> None:
+    x = random_elements(field, 3, np.random.default_rng(2))
+    with pytest.raises(CuzkError, match="3 and 2 elements"):
+        vectors.multiply(field, x, x[:2])
+    for bad in (x.astype(np.int32), x[0], x[:, :4]):
+        with pytest.raises(CuzkError, match="expected uint32"):
+            vectors.to_montgomery(field, bad)
+    x[1] = ints_to_limbs([field.modulus], field.limbs)[0]
+    with pytest.raises(CuzkError, match="element 1 is not below"):
+        vectors.batch_inverse(field, x)

@@ -69,7 +69,6 @@ def proving_units(curve: Curve) -> list[Unit]:
         ("point", curve.g1.name),
         ("ntt", fr),
         ("r1cs", fr),
-        ("vector", fr),
     ]
 
 

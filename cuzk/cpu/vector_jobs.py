@@ -19,22 +19,6 @@ def multiply(x: Any, y: Any, out: Any, n: int) -> int:
     return 0
 
 
-def multiply_subtract(x: Any, y: Any, z: Any, out: Any, n: int) -> int:
-    """out[i] = x[i] * y[i] - z[i]: the quotient's step on the coset."""
-    for i in range(n):
-        out[i] = x[i] * y[i] - z[i]
-    return 0
-
-
-def scale_by_powers(x: Any, factors: Any, out: Any, n: int) -> int:
-    """out[i] = x[i] * factors[0] * factors[1]^i."""
-    factor, step = factors[0], factors[1]
-    for i in range(n):
-        out[i] = x[i] * factor
-        factor = factor * step
-    return 0
-
-
 def into_montgomery(x: Any, out: Any, n: int) -> int:
     for i in range(n):
         out[i] = to_montgomery(x[i])
@@ -76,8 +60,6 @@ def jobs(target: str) -> dict[str, Any]:
     v, n = Vector(element_type(FIELDS[target])), types.int64
     return {
         "multiply": (multiply, (v, v, v, n)),
-        "multiply_subtract": (multiply_subtract, (v, v, v, v, n)),
-        "scale_by_powers": (scale_by_powers, (v, v, v, n)),
         "into_montgomery": (into_montgomery, (v, v, n)),
         "out_of_montgomery": (out_of_montgomery, (v, v, n)),
         "batch_inverse": (batch_inverse, (v, v, n)),
