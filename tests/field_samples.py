@@ -20,7 +20,7 @@ from cuzk.field.element import (
     zero_like,
 )
 from cuzk.field.params import CURVES, FIELDS, Field
-from cuzk.field.prime import inv, power
+from cuzk.field.prime import inv
 from cuzk.field.tower import fp2_type
 from cuzk.field.vector import Vector
 
@@ -88,7 +88,13 @@ def invert(x: Any, out: Any, n: int) -> int:
 
 def raise_to(x: Any, exponent: int, out: Any, n: int) -> int:
     for i in range(n):
-        out[i] = power(x[i], exponent)
+        out[i] = x[i] ** exponent
+    return 0
+
+
+def cube(x: Any, out: Any, n: int) -> int:
+    for i in range(n):
+        out[i] = x[i] ** 3  # numba treats a constant exponent apart
     return 0
 
 
@@ -159,12 +165,13 @@ def _jobs(kind: types.Type, *, prime: bool) -> compiler.Jobs:
         "neg": (negate, (v, v, n)),
         "double": (twice, (v, v, n)),
         "inv": (invert, (v, v, n)),
+        "power": (raise_to, (v, n, v, n)),
+        "cube": (cube, (v, v, n)),
         "constants": (constants, (v, v)),
         "compare": (compare, (v, v)),
         "ring_laws": (ring_laws, (v, v, v)),
     }
     if prime:
-        jobs["power"] = (raise_to, (v, n, v, n))
         jobs["from_montgomery"] = (leave_montgomery, (v, v, n))
         jobs["to_montgomery"] = (enter_montgomery, (v, v, n))
     return jobs

@@ -14,8 +14,9 @@ from cuzk.cpu import jit, vectors
 from cuzk.errors import CuzkError
 from cuzk.field.element import Element, element_type
 from cuzk.field.host import decode, ints_to_limbs, limbs_to_ints, random_elements
-from cuzk.field.params import BLS12_381, BN254, Field
+from cuzk.field.params import BLS12_381, BN254, Field, fp2_pow
 from cuzk.field.prime import _fermat, inv, power
+from cuzk.field.tower import fp2
 from cuzk.field.vector import Vector
 from field_samples import ALL_FIELDS, BASE_FIELDS, compile_jobs, edge_values, elements, field_library, fp2_library
 
@@ -78,6 +79,27 @@ def test_power(field: Field, data: st.DataObject, exponent: int) -> None:
     field_library(field).power(x, exponent, out, 1)
     assert decode(field, out[0]) == pow(field.from_montgomery(value), exponent, field.modulus)
     assert power(Element(field, value), exponent).value == decode(field, out[0])
+    field_library(field).cube(x, out, 1)
+    assert decode(field, out[0]) == pow(field.from_montgomery(value), 3, field.modulus)
+
+
+@pytest.mark.parametrize("field", BASE_FIELDS, ids=repr)
+@given(data=st.data(), exponent=st.integers(0, 2**63 - 1))
+def test_power_in_fp2(field: Field, data: st.DataObject, exponent: int) -> None:
+    parts = [data.draw(elements(field)) for _ in range(2)]
+    x = ints_to_limbs(parts, field.limbs)
+    twin = fp2(*(Element(field, part) for part in parts))
+    value = (twin.c0.value, twin.c1.value)
+    out = np.empty_like(x)
+    library = fp2_library(field)
+    for e in (exponent, 3):
+        if e == exponent:
+            library.power(x, e, out, 1)
+        else:
+            library.cube(x, out, 1)
+        raised = twin**e
+        assert (raised.c0.value, raised.c1.value) == fp2_pow(value, e, field.modulus)
+        assert decode(field, out) == [raised.c0.value, raised.c1.value]
 
 
 @every_scalar_field

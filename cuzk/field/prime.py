@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from llvmlite import ir
@@ -120,11 +121,19 @@ def _overload_inv_cuda(x):  # type: ignore[no-untyped-def]
 
 @device_function
 def power(x: Any, exponent: int) -> Any:
-    """x^exponent for a non-negative 64-bit exponent, by square and multiply; not constant time."""
+    """x^exponent for an exponent >= 0 (a 64-bit one in compiled code), by square and multiply; not constant time."""
     result = one_like(x)
-    for i in range(64):
-        bit = 63 - i
+    length = 0
+    while exponent >> length:
+        length += 1
+    for i in range(length):
         result = sqr(result)
-        if (exponent >> bit) & 1:
+        if (exponent >> (length - 1 - i)) & 1:
             result = result * x
     return result
+
+
+@overload(operator.pow)
+def _overload_pow(x, exponent):  # type: ignore[no-untyped-def]
+    if isinstance(x, ElementType) and isinstance(exponent, types.Integer):
+        return lambda x, exponent: power(x, exponent)

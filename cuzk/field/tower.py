@@ -30,7 +30,7 @@ from cuzk.field.element import (
     zero_like,
 )
 from cuzk.field.params import CURVES, Field
-from cuzk.field.prime import inv
+from cuzk.field.prime import inv, power
 
 
 class TowerType(types.Type):
@@ -83,6 +83,9 @@ class Fp2Element:
 
     def __mul__(self, other: Fp2Element) -> Fp2Element:
         return _karatsuba(self, other)
+
+    def __pow__(self, exponent: int) -> Fp2Element:
+        return power(self, exponent)  # type: ignore[no-any-return]
 
     def sqr(self) -> Fp2Element:
         return _complex_square(self)
@@ -285,3 +288,9 @@ def _overload_is_zero(x):  # type: ignore[no-untyped-def]
 def _overload_inv(x):  # type: ignore[no-untyped-def]
     if isinstance(x, Fp2Type):
         return lambda x: _inverse(x)
+
+
+@overload(operator.pow)
+def _overload_pow(x, exponent):  # type: ignore[no-untyped-def]
+    if isinstance(x, Fp2Type) and isinstance(exponent, types.Integer):
+        return lambda x, exponent: power(x, exponent)
