@@ -23,6 +23,7 @@ from cuzk.field.host import Limbs, first_not_below, ints_to_limbs
 from cuzk.field.params import Group
 
 MAX_DIGIT_BITS = 16
+MAX_POINTS = 1 << 30
 ADDITION_COST = 6.0  # field products of a batch-affine addition
 BUCKET_COST = 14.0  # of a bucket in the reduction: two more additions and the sort's bookkeeping
 WINDOW_COST = 1500.0  # of a window whatever its size: inversions, running sums, doublings
@@ -177,6 +178,8 @@ def _check(group: Group, points: Any, scalars: Any) -> tuple[Limbs, Limbs]:
         )
     if scalars.dtype != np.uint32 or scalars.shape[1:] != (words,):
         raise CuzkError(f"msm: scalars are {scalars.dtype}{list(scalars.shape)}, expected uint32[n, {words}]")
+    if len(points) >= MAX_POINTS:
+        raise CuzkError(f"msm: {len(points)} points, expected fewer than 2^30 (references to them are 32-bit)")
     if len(points) != len(scalars):
         raise CuzkError(f"msm: {len(points)} points and {len(scalars)} scalars; expected as many")
     bad = first_not_below(scalars, group.scalar.modulus)

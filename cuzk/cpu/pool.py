@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -22,6 +23,16 @@ def pool() -> ThreadPoolExecutor:
         if _pool is None:
             _pool = ThreadPoolExecutor(core_count(), thread_name_prefix="cuzk")
         return _pool
+
+
+def _forget() -> None:
+    """A forked child has none of its parent's threads: it makes a pool of its own."""
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def run(tasks: Iterable[Callable[[], T]]) -> list[T]:
