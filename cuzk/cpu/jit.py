@@ -58,18 +58,16 @@ class JobError(CuzkError):
     """A compiled job reported a failure status; a fault of the project, not of its inputs."""
 
 
+def verifying_units(curve: Curve) -> list[Unit]:
+    """What verifying on one curve needs, the slowest to compile first."""
+    return [("pairing", curve.name), ("point", curve.g2.name), ("point", curve.g1.name)]
+
+
 def proving_units(curve: Curve) -> list[Unit]:
-    """What proving and verifying on one curve needs, the slowest to compile first."""
+    """What proving on one curve needs, verification included."""
+    pairing, *points = verifying_units(curve)
     fr = curve.fr.name
-    return [
-        ("pairing", curve.name),
-        ("msm", curve.g2.name),
-        ("msm", curve.g1.name),
-        ("point", curve.g2.name),
-        ("point", curve.g1.name),
-        ("ntt", fr),
-        ("r1cs", fr),
-    ]
+    return [pairing, ("msm", curve.g2.name), ("msm", curve.g1.name), *points, ("ntt", fr), ("r1cs", fr)]
 
 
 def cache_directory() -> Path:

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from cuzk.cpu import points
+from cuzk.cpu import jit, points
 from cuzk.errors import CuzkError
 from cuzk.field.host import Limbs, ints_to_limbs, limbs_to_ints
 from cuzk.field.params import Curve, Group
@@ -36,6 +36,7 @@ def verify(vkey: VerifyingKey, public: Sequence[int] | Limbs, proof: Proof) -> b
     if proof.curve != curve:
         raise CuzkError(f"the proof is for {proof.curve} and the verifying key for {curve}")
     scalars = _public_limbs(curve, vkey.n_public, public)
+    jit.prepare(jit.verifying_units(curve))
     _check_key(vkey)
     for group, point in ((curve.g1, proof.a), (curve.g2, proof.b), (curve.g1, proof.c)):
         if not _is_member(group, point):
