@@ -55,8 +55,10 @@ def test_terminal_gets_progress_bars(tmp_path: Path) -> None:
 
 
 def test_interrupt_has_exit_code_130_and_no_traceback() -> None:
+    # a job in the background of a shell inherits SIGINT as ignored, so the child asks for the usual handler
     code = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from cuzk.cli import main
 from cuzk.cpu import jit
 def warm(curves, on_unit):
@@ -72,7 +74,10 @@ sys.exit(main(["warmup"]))
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    try:
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert err == "error: interrupted\n"
 

@@ -51,6 +51,31 @@ def test_a_failure_is_raised_when_no_task_runs_any_more() -> None:
     assert finished == [True]
 
 
+def test_an_interrupt_waits_for_running_tasks_and_leaves_the_next_call_whole() -> None:
+    code = """
+import _thread, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from cuzk.cpu import pool
+for delay in [0.0, 0.0001, 0.0005, 0.001, 0.005, 0.02] * 10:
+    begun, ended = [], []
+    def task():
+        begun.append(1)
+        time.sleep(0.01)
+        ended.append(1)
+    threading.Timer(delay, _thread.interrupt_main).start()
+    try:
+        pool.run([task] * 16)
+        time.sleep(1)
+    except KeyboardInterrupt:
+        pass
+    assert len(begun) == len(ended), (begun, ended)
+    assert pool.run([lambda: 1] * 9) == [1] * 9
+print("whole")
+"""
+    done = run_python("-c", code, timeout=120, CUZK_THREADS="3")
+    assert done.stdout.strip() == "whole", done.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_can_use_the_pool() -> None:
     code = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -142,6 +143,15 @@ def test_a_damaged_key_is_noticed(name: str, part: str) -> None:
     points[[i, j]] = points[[j, i]]
     with pytest.raises(ProofError):
         cuzk.prove(replace(key, **{part: points}), witness)
+
+
+def test_keys_and_witnesses_survive_pickling() -> None:
+    key, witness = (pickle.loads(pickle.dumps(x)) for x in map(_load, files(SMALL[0])[:2]))
+    cuzk.prove(key, witness)
+
+
+def _load(path: Path) -> cuzk.ProvingKey | cuzk.Witness:
+    return cuzk.load_zkey(path) if path.suffix == ".zkey" else cuzk.load_wtns(path)
 
 
 def test_files_that_do_not_belong_together() -> None:

@@ -13,7 +13,7 @@ import pytest
 from cuzk.cpu import points
 from cuzk.curve import host
 from cuzk.errors import CuzkError
-from cuzk.field.host import encode_canonical
+from cuzk.field.host import encode_canonical, ints_to_limbs
 from cuzk.formats import load_proof, load_public, load_vkey
 from cuzk.formats.bellman import proof_from_bytes, proof_to_bytes, verifying_key_from_bytes
 from cuzk.groth16.key import Proof, VerifyingKey
@@ -242,3 +242,24 @@ assert "numba" not in sys.modules
 """
     done = run_python("-c", code)
     assert done.returncode == 0, done.stderr
+
+
+@needs_cases
+def test_public_inputs_of_another_type_cannot_stand_for_other_numbers() -> None:
+    vkey, public, proof = load("bn254/semaphore20")
+    limbs = ints_to_limbs(public, vkey.curve.fr.limbs)
+    assert verify(vkey, limbs, proof)
+    assert verify(vkey, np.array(public, dtype=object).tolist(), proof)
+    wrong: list[Any] = [limbs.astype(np.uint64) + 2**32, limbs.astype(np.int64) - 2**32, limbs.astype(float) + 0.25]
+    wrong += [limbs[None], np.pad(limbs, ((0, 0), (0, 3))), limbs.reshape(-1), [str(x) for x in public], None]
+    for value in wrong:
+        with pytest.raises(CuzkError, match="public inputs"):
+            verify(vkey, value, proof)
+
+
+@needs_cases
+@pytest.mark.parametrize("name", ["alpha1", "beta2", "gamma2", "delta2"])
+def test_a_key_with_a_point_at_infinity_is_refused(name: str) -> None:
+    vkey, public, proof = load("bn254/semaphore20")
+    with pytest.raises(CuzkError, match=f"{name}: the point is infinity"):
+        verify(replace(vkey, **{name: np.zeros_like(getattr(vkey, name))}), public, proof)

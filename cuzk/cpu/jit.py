@@ -252,7 +252,7 @@ def core_count() -> int:
     """Cores this process may use: $CUZK_THREADS, else its processor affinity."""
     chosen = os.environ.get("CUZK_THREADS")
     if chosen:
-        if not chosen.isdigit() or int(chosen) < 1:
+        if not (chosen.isascii() and chosen.isdigit()) or int(chosen) < 1:
             raise CuzkError(f"CUZK_THREADS is {chosen!r}: expected a whole number of at least 1")
         return int(chosen)
     if hasattr(os, "sched_getaffinity"):
@@ -292,9 +292,12 @@ def _compile_and_store(unit: Unit) -> tuple[dict[str, list[Any]], bytes]:
     if _cache_writable():  # without a place to keep it, the code serves this process alone
         path = _object_path(unit)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + hashlib.sha256(body).digest() + body)
-        os.replace(temporary, path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(MAGIC + hashlib.sha256(body).digest() + body)
+            os.replace(temporary, path)
+        except OSError:  # a full disk, say: as without a place
+            Path(temporary).unlink(missing_ok=True)
     return symbols, code
 
 

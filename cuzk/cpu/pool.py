@@ -1,54 +1,65 @@
-"""The pool of threads that runs compiled jobs: they release the GIL, so threads are cores."""
+"""Threads that run compiled jobs: they release the GIL, so threads are cores.
+
+Each call has threads of its own, which end with it (a tenth of a millisecond). So there is no state that a fork or
+an interrupt could leave broken for the next call.
+"""
 
 from __future__ import annotations
 
 import itertools
-import os
-import threading
+import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from threading import Thread
 from typing import TypeVar
 
 from cuzk.cpu.jit import core_count
 
 T = TypeVar("T")
-_pool: ThreadPoolExecutor | None = None
-_lock = threading.Lock()
-
-
-def pool() -> ThreadPoolExecutor:
-    """The process's pool, made on first use with one thread a core."""
-    global _pool
-    with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(core_count(), thread_name_prefix="cuzk")
-        return _pool
-
-
-def _forget() -> None:
-    """A forked child has none of its parent's threads: it makes a pool of its own."""
-    global _pool, _lock
-    _pool, _lock = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 def run(tasks: Iterable[Callable[[], T]]) -> list[T]:
-    """Run tasks (which must not call `run` themselves) on all cores; their results in order.
+    """Run tasks on all cores; their results in order.
 
-    The first failure is raised once no task is running any more: nothing outlives the call, so
-    tasks may work in memory that the caller owns.
+    The first failure, or an interrupt of the caller, is raised once no task is running any more: nothing
+    outlives the call, so tasks may work in memory that the caller owns.
     """
-    futures: list[Future[T]] = [pool().submit(task) for task in tasks]
+    waiting = list(tasks)
+    results: dict[int, T] = {}
+    failures: list[BaseException] = []
+    stopped: list[bool] = []
+    ended: list[bool] = []
+    indices = iter(range(len(waiting)))  # next() and append() are atomic under the GIL
+
+    def work() -> None:
+        try:
+            for i in indices:
+                if stopped:
+                    return
+                results[i] = waiting[i]()
+        except BaseException as error:
+            stopped.append(True)
+            failures.append(error)
+        finally:
+            ended.append(True)
+
+    threads = [Thread(target=work, name="cuzk", daemon=True) for _ in range(min(core_count(), len(waiting)))]
     try:
-        wait(futures, return_when=FIRST_EXCEPTION)
-    finally:
-        for future in futures:
-            future.cancel()
-        wait(futures)
-    return [future.result() for future in futures]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        stopped.append(True)
+        # an interrupted join() may call a running thread ended, so they are counted here
+        while len(ended) < sum(thread.ident is not None for thread in threads):
+            try:
+                time.sleep(0.001)
+            except KeyboardInterrupt:
+                continue
+        raise
+    if failures:
+        raise failures[0]
+    return [results[i] for i in range(len(waiting))]
 
 
 def split(n: int, parts: int) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ def check_pair(key: ProvingKey, witness: Witness) -> None:
     Another circuit's witness of the same length passes: only the finished proof shows that.
     """
     key_name, witness_name = key.path or "the key", witness.path or "the witness"
-    if key.curve is not witness.curve:
+    if key.curve != witness.curve:
         raise CuzkError(f"{key_name}: key is for {key.curve}, {witness_name}: witness for {witness.curve}")
     if key.n_vars != len(witness.values):
         raise CuzkError(

@@ -8,6 +8,7 @@ J. Groth, "On the size of pairing-based non-interactive arguments" (eprint 2016/
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from weakref import WeakSet
 
 import numpy as np
@@ -50,7 +51,18 @@ def verify(vkey: VerifyingKey, public: Sequence[int] | Limbs, proof: Proof) -> b
 
 def _public_limbs(curve: Curve, n_public: int, public: Sequence[int] | Limbs) -> Limbs:
     """uint32[1 + n_public, L]: one, then the public inputs, each checked."""
-    values = limbs_to_ints(public) if isinstance(public, np.ndarray) else list(public)
+    if isinstance(public, np.ndarray):
+        # a wider type would be cut to its low 32 bits, and so stand for another number
+        if public.dtype != np.uint32 or public.ndim != 2 or public.shape[1] != curve.fr.limbs:
+            raise CuzkError(
+                f"public inputs are {public.dtype}{list(public.shape)}: expected ints, or uint32[n, {curve.fr.limbs}]"
+            )
+        values = limbs_to_ints(public)
+    else:
+        try:
+            values = [index(x) for x in public]
+        except TypeError as error:
+            raise CuzkError(f"public inputs: expected a sequence of integers ({error})") from error
     if len(values) != n_public:
         raise CuzkError(f"{len(values)} public inputs: the verifying key takes {n_public}")
     for i, x in enumerate(values):
@@ -66,6 +78,9 @@ def _is_member(group: Group, point: Limbs) -> bool:
 def _check_key(vkey: VerifyingKey) -> None:
     if vkey in _checked:
         return
+    for name in ("alpha1", "beta2", "gamma2", "delta2"):
+        if not getattr(vkey, name).any():
+            raise CuzkError(f"verifying key, {name}: the point is infinity, with which anything could be proved")
     g1, g2 = vkey.curve.g1, vkey.curve.g2
     points.check_points(g1, vkey.alpha1, "verifying key, alpha1")
     points.check_points(g1, vkey.ic, "verifying key, ic")
