@@ -107,6 +107,26 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     assert multiply_in_a_process(blocker / "cache") == {"result": [4, 9, 16], "numba": True, "llvmlite": True}
 
 
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    monkeypatch.setenv("CUZK_CACHE_DIR", str(blocker / "cache"))
+    monkeypatch.setattr(jit, "_libraries", {})
+    with pytest.warns(RuntimeWarning, match="every process compiles again"):
+        jit.load("r1cs", FIELD.name)
+    with pytest.raises(CuzkError, match="nothing would be kept"):
+        jit.warm(["bn254"])
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUZK_CACHE_DIR", str(tmp_path))
+    jit._object_path(("r1cs", FIELD.name)).mkdir()  # a folder where the file belongs
+    monkeypatch.setattr(jit, "_libraries", {})
+    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+        jit.load("r1cs", FIELD.name)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_units_that_are_missing_are_made_by_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUZK_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(jit, "_libraries", {})

@@ -62,8 +62,8 @@ for delay in [0.0, 0.0001, 0.0005, 0.001, 0.005, 0.02] * 10:
         begun.append(1)
         time.sleep(0.01)
         ended.append(1)
-    threading.Timer(delay, _thread.interrupt_main).start()
     try:
+        threading.Timer(delay, _thread.interrupt_main).start()
         pool.run([task] * 16)
         time.sleep(1)
     except KeyboardInterrupt:

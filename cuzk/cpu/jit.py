@@ -26,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,7 @@ MODULES = {
     "point": "cuzk.cpu.point_jobs",  # target: a group's name
     "pairing": "cuzk.cpu.pairing_jobs",  # target: a curve's name
 }
+_ELSEWHERE = "set CUZK_CACHE_DIR to a folder that can"
 MAGIC = b"cuzkobj1"
 _ROOT = Path(__file__).resolve().parent.parent
 _IMPORT = re.compile(r"^from (cuzk(?:\.\w+)*) import (\([^)]*\)|.*)$", re.MULTILINE)
@@ -244,6 +246,10 @@ def prepare(units: Sequence[Unit], on_unit: Callable[[str, float], None] | None 
 
 def warm(curves: Iterable[str], on_unit: Callable[[str, float], None] | None = None) -> None:
     """Compile and cache everything that proving and verifying on these curves needs."""
+    if not _cache_writable():
+        raise CuzkError(
+            f"the cache folder {cache_directory()} cannot be written, so nothing would be kept: {_ELSEWHERE}"
+        )
     units = [unit for name in curves for unit in proving_units(CURVES[name])]
     prepare(units, on_unit)
 
@@ -289,16 +295,28 @@ def _compile_and_store(unit: Unit) -> tuple[dict[str, list[Any]], bytes]:
     symbols, code = compiler.compile_unit(importlib.import_module(MODULES[unit[0]]).jobs(unit[1]), ".".join(unit))
     header = json.dumps(symbols).encode()
     body = len(header).to_bytes(4, "little") + header + code
-    if _cache_writable():  # without a place to keep it, the code serves this process alone
-        path = _object_path(unit)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(MAGIC + hashlib.sha256(body).digest() + body)
-            os.replace(temporary, path)
-        except OSError:  # a full disk, say: as without a place
-            Path(temporary).unlink(missing_ok=True)
+    if not _store(unit, MAGIC + hashlib.sha256(body).digest() + body):
+        message = f"compiled code cannot be kept in {cache_directory()}, so every process compiles again: {_ELSEWHERE}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
     return symbols, code
+
+
+def _store(unit: Unit, data: bytes) -> bool:
+    """Put a unit's file in its place at once; False where that cannot be, and then nothing is left behind."""
+    if not _cache_writable():
+        return False
+    path = _object_path(unit)
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:  # a full disk, say
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        return False
+    return True
 
 
 if __name__ == "__main__":
