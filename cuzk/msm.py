@@ -100,11 +100,6 @@ def _workspace(p: Plan) -> list[np.ndarray]:
     return _local.arrays
 
 
-def release_workspaces() -> None:
-    """Let this thread's work arrays go."""
-    _local.key, _local.arrays = None, []
-
-
 @dataclass
 class Msm:
     """An MSM as independent tasks for a pool, and the step that ends it."""
