@@ -295,17 +295,16 @@ def _compile_and_store(unit: Unit) -> tuple[dict[str, list[Any]], bytes]:
     symbols, code = compiler.compile_unit(importlib.import_module(MODULES[unit[0]]).jobs(unit[1]), ".".join(unit))
     header = json.dumps(symbols).encode()
     body = len(header).to_bytes(4, "little") + header + code
-    if not _store(unit, MAGIC + hashlib.sha256(body).digest() + body):
+    if not keep(_object_path(unit), MAGIC + hashlib.sha256(body).digest() + body):
         message = f"compiled code cannot be kept in {cache_directory()}, so every process compiles again: {_ELSEWHERE}"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     return symbols, code
 
 
-def _store(unit: Unit, data: bytes) -> bool:
-    """Put a unit's file in its place at once; False where that cannot be, and then nothing is left behind."""
+def keep(path: Path, data: bytes) -> bool:
+    """Put a file into the cache at once; False where that cannot be, and then nothing is left behind."""
     if not _cache_writable():
         return False
-    path = _object_path(unit)
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)

@@ -3,7 +3,10 @@
 `Vector(dtype)` is a numba type whose value is an address; `v[i]` loads and `v[i] = x` stores a whole
 element, point or integer, so that loops over key files and limb arrays read like loops over lists. It
 carries no length: the caller knows it. Values are little-endian limbs, packed, Fp2 as c0 then c1,
-points as their coordinates in order; addresses need only 4-byte alignment.
+points as their coordinates in order. On the CPU an address needs only 4-byte alignment; on CUDA
+elements are read and written 16 bytes at a time, and addresses are multiples of 16.
+
+`Vector(dtype, shared=True)` lies in the shared memory of a CUDA block (`in_shared`).
 
 `VectorView` is its twin for plain Python, over a uint32 array.
 """
@@ -11,6 +14,7 @@ points as their coordinates in order; addresses need only 4-byte alignment.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -22,19 +26,22 @@ from numba.core.extending import intrinsic, overload, register_model
 from numba.core.typing import signature
 
 from cuzk.field.carry import words_of
-from cuzk.field.element import Element, ElementType
+from cuzk.field.element import ELEMENT_TYPES, Element, ElementType
 from cuzk.field.host import limbs_to_ints
 
 I8 = ir.IntType(8)
+I32 = ir.IntType(32)
 I64 = ir.IntType(64)
+CHUNK = 4  # 32-bit words of one access on CUDA: the widest that PTX has, ld.v4.u32
+GLOBAL_SPACE, SHARED_SPACE = 1, 3  # NVVM IR, "Address Spaces"
 
 
 class Vector(types.Type):
     """The numba type of a view; dtype is an ElementType, a tower type, a named tuple of them, or an int type."""
 
-    def __init__(self, dtype: types.Type) -> None:
-        self.dtype = dtype
-        super().__init__(name=f"Vector({dtype.name})")
+    def __init__(self, dtype: types.Type, shared: bool = False) -> None:
+        self.dtype, self.shared = dtype, shared
+        super().__init__(name=f"{'Shared' if shared else ''}Vector({dtype.name})")
 
 
 @register_model(Vector)
@@ -62,33 +69,85 @@ def byte_size(dtype: types.Type) -> int:
     return dtype.bitwidth // 8
 
 
-def _pointer(builder: ir.IRBuilder, address: ir.Value, offset: int, kind: ir.Type) -> ir.Value:
-    return builder.inttoptr(builder.add(address, ir.Constant(I64, offset)), kind.as_pointer())
+def _pointer(builder: ir.IRBuilder, address: ir.Value, offset: int, kind: ir.Type, space: int = 0) -> ir.Value:
+    return builder.inttoptr(builder.add(address, ir.Constant(I64, offset)), kind.as_pointer(space))
 
 
-def _load(context: Any, builder: ir.IRBuilder, dtype: types.Type, address: ir.Value, offset: int) -> ir.Value:
+def _space(context: Any, vector: Vector) -> int:
+    """The address space of a view's values: CUDA tells its memories apart, so that ptxas need not ask."""
+    if not _on_cuda(context):
+        return 0
+    return SHARED_SPACE if vector.shared else GLOBAL_SPACE
+
+
+_ANY_ELEMENT = next(iter(ELEMENT_TYPES.values()))
+
+
+def _on_cuda(context: Any) -> bool:
+    return isinstance(context.get_value_type(_ANY_ELEMENT), ir.ArrayType)
+
+
+def _load(
+    context: Any, builder: ir.IRBuilder, dtype: types.Type, address: ir.Value, offset: int, space: int
+) -> ir.Value:
     parts = components(dtype)
     kind = context.get_value_type(dtype)
     if parts is None:
-        return builder.load(_pointer(builder, address, offset, kind), align=4, typ=kind)
+        if not isinstance(kind, ir.ArrayType):
+            align = byte_size(dtype) if space else 4
+            return builder.load(_pointer(builder, address, offset, kind, space), align=align, typ=kind)
+        return _load_words(builder, kind, address, offset, space)
     value: ir.Value = ir.Constant(kind, ir.Undefined)
     for i, part in enumerate(parts):
-        value = builder.insert_value(value, _load(context, builder, part, address, offset), i)
+        value = builder.insert_value(value, _load(context, builder, part, address, offset, space), i)
         offset += byte_size(part)
     return value
 
 
 def _store(
-    context: Any, builder: ir.IRBuilder, dtype: types.Type, address: ir.Value, offset: int, value: ir.Value
+    context: Any,
+    builder: ir.IRBuilder,
+    dtype: types.Type,
+    address: ir.Value,
+    offset: int,
+    space: int,
+    value: ir.Value,
 ) -> None:
     parts = components(dtype)
     if parts is None:
         kind = context.get_value_type(dtype)
-        builder.store(value, _pointer(builder, address, offset, kind), align=4)
+        if isinstance(kind, ir.ArrayType):
+            _store_words(builder, kind, address, offset, space, value)
+        else:
+            align = byte_size(dtype) if space else 4
+            builder.store(value, _pointer(builder, address, offset, kind, space), align=align)
         return
     for i, part in enumerate(parts):
-        _store(context, builder, part, address, offset, builder.extract_value(value, i))
+        _store(context, builder, part, address, offset, space, builder.extract_value(value, i))
         offset += byte_size(part)
+
+
+def _load_words(builder: ir.IRBuilder, kind: ir.ArrayType, address: ir.Value, offset: int, space: int) -> ir.Value:
+    """[L x i32] by 16-byte loads."""
+    quad = ir.VectorType(I32, CHUNK)
+    value: ir.Value = ir.Constant(kind, ir.Undefined)
+    for first in range(0, kind.count, CHUNK):
+        words = builder.load(_pointer(builder, address, offset + 4 * first, quad, space), align=4 * CHUNK, typ=quad)
+        for i in range(CHUNK):
+            value = builder.insert_value(value, builder.extract_element(words, ir.Constant(I32, i)), first + i)
+    return value
+
+
+def _store_words(
+    builder: ir.IRBuilder, kind: ir.ArrayType, address: ir.Value, offset: int, space: int, value: ir.Value
+) -> None:
+    """[L x i32] by 16-byte stores."""
+    quad = ir.VectorType(I32, CHUNK)
+    for first in range(0, kind.count, CHUNK):
+        words: ir.Value = ir.Constant(quad, ir.Undefined)
+        for i in range(CHUNK):
+            words = builder.insert_element(words, builder.extract_value(value, first + i), ir.Constant(I32, i))
+        builder.store(words, _pointer(builder, address, offset + 4 * first, quad, space), align=4 * CHUNK)
 
 
 def _element_address(builder: ir.IRBuilder, dtype: types.Type, base: ir.Value, index: ir.Value) -> ir.Value:
@@ -98,7 +157,8 @@ def _element_address(builder: ir.IRBuilder, dtype: types.Type, base: ir.Value, i
 @intrinsic
 def _get(typingctx, vector, index):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        return _load(context, builder, vector.dtype, _element_address(builder, vector.dtype, *args), 0)
+        address = _element_address(builder, vector.dtype, *args)
+        return _load(context, builder, vector.dtype, address, 0, _space(context, vector))
 
     return signature(vector.dtype, vector, types.int64), codegen
 
@@ -107,7 +167,7 @@ def _get(typingctx, vector, index):  # type: ignore[no-untyped-def]
 def _set(typingctx, vector, index, value):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         address = _element_address(builder, vector.dtype, *args[:2])
-        _store(context, builder, vector.dtype, address, 0, args[2])
+        _store(context, builder, vector.dtype, address, 0, _space(context, vector), args[2])
         return context.get_dummy_value()
 
     return signature(types.void, vector, types.int64, vector.dtype), codegen
@@ -161,6 +221,59 @@ def _reinterpret(typingctx, vector, like):  # type: ignore[no-untyped-def]
 def _overload_reinterpret(vector, like):  # type: ignore[no-untyped-def]
     if isinstance(vector, Vector) and isinstance(like, Vector):
         return lambda vector, like: _reinterpret(vector, like)
+
+
+def in_shared(array: np.ndarray, like: VectorView) -> VectorView:
+    """A view of a block's shared memory whose values have the type of `like`'s.
+
+    array: `cuda.shared.array(0, uint32)`, the dynamic shared memory that the launch asked for.
+    """
+    return VectorView(like.field, array, like.parts, like.build, like.flatten)
+
+
+@intrinsic
+def _in_shared(typingctx, array, like):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        data = context.make_array(array)(context, builder, args[0]).data
+        return builder.ptrtoint(builder.addrspacecast(data, ir.PointerType(I32, SHARED_SPACE)), I64)
+
+    return signature(Vector(like.dtype, shared=True), array, like), codegen
+
+
+@overload(in_shared)
+def _overload_in_shared(array, like):  # type: ignore[no-untyped-def]
+    if isinstance(array, types.Array) and isinstance(like, Vector):
+        return lambda array, like: _in_shared(array, like)
+
+
+_atomic = threading.Lock()
+
+
+def atomic_add(vector: Any, index: int, value: int) -> int:
+    """vector[index] += value for a view of uint32, as one step among all threads; returns what was there before.
+
+    Compiled code: CUDA only.
+    """
+    with _atomic:
+        before = int(vector[index])
+        vector[index] = (before + value) & 0xFFFFFFFF
+    return before
+
+
+@intrinsic
+def _atomic_add(typingctx, vector, index, value):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        address = _element_address(builder, vector.dtype, *args[:2])
+        pointer = _pointer(builder, address, 0, I32, _space(context, vector))
+        return builder.zext(builder.atomic_rmw("add", pointer, builder.trunc(args[2], I32), "monotonic"), I64)
+
+    return signature(types.int64, vector, types.int64, types.int64), codegen
+
+
+@overload(atomic_add)
+def _overload_atomic_add(vector, index, value):  # type: ignore[no-untyped-def]
+    if isinstance(vector, Vector) and vector.dtype == types.uint32:
+        return lambda vector, index, value: _atomic_add(vector, index, value)
 
 
 class VectorView:

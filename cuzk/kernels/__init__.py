@@ -1,0 +1,1 @@
+"""The CUDA kernels: one step of one algorithm each, no host logic."""
