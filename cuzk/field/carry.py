@@ -14,7 +14,8 @@ accumulators E and O hold the even and the odd words' pairs; they are added wher
 The method is that of sppark's and ICICLE's CUDA fields; Montgomery's reduction itself is from
 "Modular multiplication without trial division" (Math. Comp. 44, 1985).
 
-Costs in wide products, L limbs: mul 2L^2 plus L low halves; sqr L(L+1)/2 + L^2 plus L.
+Costs in wide products, L limbs: mul 2L^2 plus L low halves; sqr L(L+1)/2 + L^2 plus L. BLS12-381's r, which is
+1 - 2^32 modulo 2^64, needs 2L fewer and no low halves (`Builder.reduce_row`).
 """
 
 from __future__ import annotations
@@ -145,10 +146,28 @@ class Builder:
         if self.multiply_row(main, [(i + j, x[j], y) for j in range(0, limbs, 2)]):
             other[i + limbs] = self.emit("add", other.get(i + limbs, 0), 0, carry_in=True)
 
-    def reduce_row(self, main: Accumulator, other: Accumulator, i: int, field: Field, *, carry: bool = False) -> None:
-        """One Montgomery step: add m*p << 32*i, m chosen so that word i (settled) becomes zero."""
-        m = self.emit("mul.lo", main.get(i, 0), field.montgomery_inverse(LIMB_BITS))
-        self.long_row(main, other, i, words_of(field.modulus, field.limbs), m, carry=carry)
+    def reduce_row(
+        self, main: Accumulator, other: Accumulator, i: int, field: Field, *, carry: bool = False
+    ) -> Operand | None:
+        """One Montgomery step: a multiple of p << 32*i that makes word i (settled) zero.
+
+        In general m*p is added, m = -word/p modulo 2^32. Where p is 1 - 2^32 modulo 2^64 (`_is_sparse`), m is the word t
+        itself and is subtracted: -t p = -t + (t << 32) + (t Q << 64) - (t << 32 L), with 2^(32 L) - p = 2^64 Q + 2^32 - 1.
+        That needs no product for m nor for two words of p. The last term is left to the caller: t is returned.
+        """
+        limbs = field.limbs
+        if not _is_sparse(field):
+            m = self.emit("mul.lo", main.get(i, 0), field.montgomery_inverse(LIMB_BITS))
+            self.long_row(main, other, i, words_of(field.modulus, limbs), m, carry=carry)
+            return None
+        t = main.get(i, 0)
+        q = words_of(((1 << LIMB_BITS * limbs) - field.modulus) >> 2 * LIMB_BITS, limbs - 2)
+        main[i + 1] = self.emit("add", main.get(i + 1, 0), t, carry_in=carry, carry_out=True)
+        if self.multiply_row(main, [(i + 2 + j, q[j], t) for j in range(0, limbs - 2, 2)], carry=True):
+            other[i + limbs] = self.emit("add", other.get(i + limbs, 0), 0, carry_in=True)
+        # no carry leaves `other`: its top pair was empty, and the top limbs of x and of Q add up to less than 2^32
+        self.multiply_row(other, [(i + 2 + j, q[j], t) for j in range(1, limbs - 2, 2)])
+        return t
 
 
 Accumulator = dict[int, Operand]  # word position -> register; an absent word is zero
@@ -168,8 +187,19 @@ def _new(field: Field) -> Builder:
     return Builder()
 
 
-def _finish(build: Builder, field: Field, words: Sequence[Operand]) -> tuple[Operand, ...]:
-    """One conditional subtraction: words below 2p become words below p."""
+def _is_sparse(field: Field) -> bool:
+    """Whether p is 1 - 2^32 modulo 2^64, as BLS12-381's r is, whose low words cost no products then."""
+    return field.modulus % (1 << 2 * LIMB_BITS) == (1 << 2 * LIMB_BITS) - (1 << LIMB_BITS) + 1
+
+
+def _finish(
+    build: Builder, field: Field, words: Sequence[Operand], owed: Sequence[Operand | None]
+) -> tuple[Operand, ...]:
+    """Words to below p: by one conditional subtraction from below 2p, or by subtracting what `reduce_row` left."""
+    subtracted = [word for word in owed if word is not None]
+    if subtracted:
+        # a*b/R - (multiple of p)/R: between -p and p
+        return _subtract(build, field, words, subtracted)
     reduced = build.chain("sub", words, words_of(field.modulus, field.limbs), carry_out=True)
     borrow = build.emit("sub", 0, 0, carry_in=True)
     return tuple(build.emit("select", borrow, x, y) for x, y in zip(words, reduced, strict=True))
@@ -180,14 +210,15 @@ def multiply(field: Field) -> Program:
     build, limbs = _new(field), field.limbs
     a, b = _operand("a", limbs), _operand("b", limbs)
     accumulators: tuple[Accumulator, Accumulator] = ({}, {})
+    owed = []
     for i in range(limbs):
         main, other = accumulators[i % 2], accumulators[1 - i % 2]
         carry = build.settle(main, other, i)
         build.long_row(main, other, i, a, b[i], carry=carry)
-        build.reduce_row(main, other, i, field)
+        owed.append(build.reduce_row(main, other, i, field))
     # a*b + m*p < p*p + R*p, so the quotient by R is below 2p
     result = build.merge(*accumulators, limbs, 2 * limbs)
-    return Program(f"mul {field}", (a, b), _finish(build, field, result), tuple(build.steps))
+    return Program(f"mul {field}", (a, b), _finish(build, field, result, owed), tuple(build.steps))
 
 
 def square(field: Field) -> Program:
@@ -211,27 +242,28 @@ def square(field: Field) -> Program:
 
     # the lower half L becomes (L + m*p)/R <= p; with the upper half, below p*p/R, less than 2p
     accumulators: tuple[Accumulator, Accumulator] = ({i: total[i] for i in range(limbs)}, {})
+    owed = []
     for i in range(limbs):
         main, other = accumulators[i % 2], accumulators[1 - i % 2]
         carry = build.settle(main, other, i)
-        build.reduce_row(main, other, i, field, carry=carry)
+        owed.append(build.reduce_row(main, other, i, field, carry=carry))
     low = build.merge(*accumulators, limbs, 2 * limbs)
     result = build.chain("add", low, [total[i] for i in range(limbs, 2 * limbs)])
-    return Program(f"sqr {field}", (a,), _finish(build, field, result), tuple(build.steps))
+    return Program(f"sqr {field}", (a,), _finish(build, field, result, owed), tuple(build.steps))
 
 
 def add(field: Field) -> Program:
     """a + b mod p for a, b < p."""
     build = _new(field)
     a, b = _operand("a", field.limbs), _operand("b", field.limbs)
-    return Program(f"add {field}", (a, b), _finish(build, field, build.chain("add", a, b)), tuple(build.steps))
+    return Program(f"add {field}", (a, b), _finish(build, field, build.chain("add", a, b), ()), tuple(build.steps))
 
 
 def double(field: Field) -> Program:
     """2a mod p for a < p."""
     build = _new(field)
     a = _operand("a", field.limbs)
-    return Program(f"double {field}", (a,), _finish(build, field, build.chain("add", a, a)), tuple(build.steps))
+    return Program(f"double {field}", (a,), _finish(build, field, build.chain("add", a, a), ()), tuple(build.steps))
 
 
 def subtract(field: Field) -> Program:
@@ -261,7 +293,7 @@ def reduce_once(field: Field) -> Program:
     """a mod p for a < 2p: one conditional subtraction."""
     build = _new(field)
     a = _operand("a", field.limbs)
-    return Program(f"reduce {field}", (a,), _finish(build, field, a), tuple(build.steps))
+    return Program(f"reduce {field}", (a,), _finish(build, field, a, ()), tuple(build.steps))
 
 
 PROGRAMS: dict[str, Callable[[Field], Program]] = {

@@ -28,6 +28,9 @@ MODULES = {
     "ntt": "cuzk.kernels.ntt",  # target: a scalar field's name
     "sort": "cuzk.kernels.sort",  # target: a scalar field's name
     "buckets": "cuzk.kernels.buckets",  # target: a group's name
+    "multiples": "cuzk.kernels.multiples",  # target: a group's name
+    "field_rates": "cuzk.kernels.field_rates",  # target: a field's name
+    "point_rates": "cuzk.kernels.point_rates",  # target: a group's name
 }
 MAGIC = b"cuzkcub1"
 DEFAULT_SHARED = 48 << 10  # bytes of dynamic shared memory that need no permission
