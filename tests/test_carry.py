@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuzk.field import ptx
-from cuzk.field.carry import MASK, PROGRAMS, Program, Step, program, words_of
+from cuzk.field.carry import MASK, PROGRAMS, Program, Step, can_fuse, program, words_of
 from cuzk.field.interpret import ProgramError, run, run_ints
 from cuzk.field.params import LIMB_BITS, Field
 from field_samples import ALL_FIELDS, TINY, edge_values, elements
@@ -24,14 +24,29 @@ EXPECTED: dict[str, Callable[..., int]] = {
     "sub": lambda f, a, b: (a - b) % f.modulus,
     "neg": lambda f, a: -a % f.modulus,
     "double": lambda f, a: 2 * a % f.modulus,
+    "mul_add": lambda f, a, b, c, d: (a * b + c * d) * f.r_inverse % f.modulus,
+    "mul_sub": lambda f, a, b, c, d: (a * b - c * d) * f.r_inverse % f.modulus,
 }
 every_field = pytest.mark.parametrize("field", FIELDS, ids=repr)
-every_operation = pytest.mark.parametrize("operation", EXPECTED)
+FUSED = ("mul_add", "mul_sub")  # two products, one reduction: for fields with two spare bits
+
+
+def cases(operations: Iterable[str]) -> pytest.MarkDecorator:
+    """Every operation on every field that has it."""
+    listed = [(f, op) for f in FIELDS for op in operations if op not in FUSED or can_fuse(f)]
+    return pytest.mark.parametrize(("field", "operation"), listed, ids=lambda x: str(x))
 
 
 def operands(operation: str, values: list[int]) -> list[tuple[int, ...]]:
     if operation in ("mul", "add", "sub"):
         return [(a, b) for a in values for b in values]
+    if operation in FUSED:
+        return [
+            (a, b, c, d)
+            for a, d in zip(values, reversed(values), strict=True)
+            for b in values[::3]
+            for c in values[1::3]
+        ]
     return [(a,) for a in values]
 
 
@@ -83,8 +98,7 @@ def run_ptx(text: str, inputs: list[int], outputs: int) -> list[int]:
     return [registers[f"${i}"] for i in range(outputs)]
 
 
-@every_field
-@every_operation
+@cases(EXPECTED)
 def test_program_on_awkward_values(field: Field, operation: str) -> None:
     prog = program(operation, field)
     values = edge_values(field)
@@ -97,9 +111,11 @@ def test_program_on_awkward_values(field: Field, operation: str) -> None:
 @every_field
 @given(data=st.data())
 def test_program_on_any_values(field: Field, data: st.DataObject) -> None:
-    a, b = data.draw(elements(field)), data.draw(elements(field))
+    operands = [data.draw(elements(field)) for _ in range(4)]
     for operation, expected in EXPECTED.items():
-        args = (a, b)[: len(program(operation, field).inputs)]
+        if operation in FUSED and not can_fuse(field):
+            continue
+        args = operands[: len(program(operation, field).inputs)]
         assert run_ints(program(operation, field), *args) == expected(field, *args), operation
 
 
@@ -110,19 +126,17 @@ def test_reduce_takes_everything_below_two_p(field: Field) -> None:
         assert run_ints(program("reduce", field), x) == x % p
 
 
-@every_field
-@pytest.mark.parametrize("operation", PROGRAMS)
+@cases(PROGRAMS)
 def test_ptx_text_computes_what_the_program_does(field: Field, operation: str) -> None:
     prog = program(operation, field)
     text = ptx.assembly(prog)
     values = edge_values(field)
     for a, b in zip(values, reversed(values), strict=True):
-        words = [words_of(x, field.limbs) for x in (a, b)[: len(prog.inputs)]]
+        words = [words_of(x, field.limbs) for x in (a, b, b, a)[: len(prog.inputs)]]
         assert run_ptx(text, [*chain(*words)], field.limbs) == run(prog, *words)
 
 
-@every_field
-@pytest.mark.parametrize("operation", PROGRAMS)
+@cases(PROGRAMS)
 def test_ptx_text_has_one_line_a_step(field: Field, operation: str) -> None:
     prog = program(operation, field)
     lines = [line.strip() for line in ptx.assembly(prog)[1:-1].split(";")]
@@ -154,14 +168,26 @@ def test_products_whose_low_half_is_extreme(field: Field, data: st.DataObject) -
     assert run_ints(program("mul", field), a, b) == a * b * field.r_inverse % p
 
 
+@pytest.mark.parametrize("field", [f for f in FIELDS if can_fuse(f)], ids=str)
+def test_two_products_cost_one_reduction(field: Field) -> None:
+    for operation in FUSED:
+        assert program(operation, field).cost()["wide"] == 3 * field.limbs**2
+
+
+def test_a_sum_of_products_needs_two_spare_bits() -> None:
+    field = next(f for f in FIELDS if not can_fuse(f))
+    for operation in FUSED:
+        with pytest.raises(ValueError, match="two spare bits"):
+            program(operation, field)
+
+
 @every_field
 def test_linear_operations_need_no_products(field: Field) -> None:
     for operation in ("add", "sub", "neg", "double", "reduce"):
         assert program(operation, field).cost()["wide"] == 0
 
 
-@every_field
-@pytest.mark.parametrize("operation", PROGRAMS)
+@cases(PROGRAMS)
 def test_each_register_is_set_once_and_used(field: Field, operation: str) -> None:
     prog = program(operation, field)
     written = [step.out for step in prog.steps]
@@ -175,7 +201,7 @@ def test_each_register_is_set_once_and_used(field: Field, operation: str) -> Non
 def test_a_modulus_without_a_spare_bit_is_refused() -> None:
     secp256k1 = Field("Fp[secp256k1]", 2**256 - 2**32 - 977, 3)
     for operation in PROGRAMS:
-        with pytest.raises(ValueError, match="spare bit"):
+        with pytest.raises(ValueError, match="spare bits?"):
             program(operation, secp256k1)
 
 

@@ -215,15 +215,22 @@ def test_inversion_is_a_power(field: Field) -> None:
 
 @every_group
 def test_mixed_addition_is_one_straight_kernel(group: Group) -> None:
-    """8M + 2S for the addition and 4M + 3S for the doubling of equal points; in G2 three and two products each."""
+    """8M + 2S for the addition and 4M + 3S for the doubling of equal points, a difference of two products in each.
+
+    In G2 a product is two sums of two products, and a square two products.
+    """
     text = point_kernel(group)
     assert_straight(text)
     field = group.base
-    mul, sqr_ = 8 + 4, 2 + 3
+    mul, sqr_, mul_sub = 6 + 2, 2 + 3, 2
     if group.degree == 1:
-        assert products(text) == expected_products(mul=(mul, field), sqr=(sqr_, field))
+        assert products(text) == expected_products(mul=(mul, field), sqr=(sqr_, field), mul_sub=(mul_sub, field))
     else:
-        assert products(text) == expected_products(mul=(3 * mul + 2 * sqr_, field))
+        all_products = mul + 2 * mul_sub
+        expected = expected_products(
+            mul=(2 * sqr_, field), mul_add=(all_products, field), mul_sub=(all_products, field)
+        )
+        assert products(text) == expected
 
 
 def test_inversion_in_fp2_compiles_as_well() -> None:

@@ -151,8 +151,9 @@ class Builder:
     ) -> Operand | None:
         """One Montgomery step: a multiple of p << 32*i that makes word i (settled) zero.
 
-        In general m*p is added, m = -word/p modulo 2^32. Where p is 1 - 2^32 modulo 2^64 (`_is_sparse`), m is the word t
-        itself and is subtracted: -t p = -t + (t << 32) + (t Q << 64) - (t << 32 L), with 2^(32 L) - p = 2^64 Q + 2^32 - 1.
+        In general m*p is added, m = -word/p modulo 2^32. Where p is 1 - 2^32 modulo 2^64 (`_is_sparse`), m is the
+        word t itself and is subtracted: -t p = -t + (t << 32) + (t Q << 64) - (t << 32 L), with Q of L - 2 words:
+        2^(32 L) - p = 2^64 Q + 2^32 - 1.
         That needs no product for m nor for two words of p. The last term is left to the caller: t is returned.
         """
         limbs = field.limbs
@@ -219,6 +220,41 @@ def multiply(field: Field) -> Program:
     # a*b + m*p < p*p + R*p, so the quotient by R is below 2p
     result = build.merge(*accumulators, limbs, 2 * limbs)
     return Program(f"mul {field}", (a, b), _finish(build, field, result, owed), tuple(build.steps))
+
+
+def multiply_add(field: Field, *, subtract: bool = False) -> Program:
+    """(a*b + c*d)/R mod p, or with `subtract` (a*b - c*d)/R: two products, one reduction.
+
+    3L^2 wide products instead of 4L^2. a*b + c*d + m*p < 2p*p + R*p, so the quotient is below 2p where 2p <= R; the
+    top limbs of a, c and p must add up to less than 2^32 (`can_fuse`), so that no carry leaves a row.
+    """
+    if not can_fuse(field):
+        raise ValueError(f"{field.name}: the sum of two products needs two spare bits above the modulus")
+    build, limbs = _new(field), field.limbs
+    a, b, c, d = (_operand(name, limbs) for name in "abcd")
+    factor: Sequence[Operand] = d
+    if subtract:
+        factor = build.chain("sub", words_of(field.modulus, limbs), d)  # p - d; p itself for 0 is as good
+    accumulators: tuple[Accumulator, Accumulator] = ({}, {})
+    for i in range(limbs):
+        main, other = accumulators[i % 2], accumulators[1 - i % 2]
+        carry = build.settle(main, other, i)
+        build.long_row(main, other, i, a, b[i], carry=carry)
+        build.long_row(main, other, i, c, factor[i], carry=False)
+        build.reduce_row(main, other, i, field)
+    result = build.merge(*accumulators, limbs, 2 * limbs)
+    name = f"{'mul_sub' if subtract else 'mul_add'} {field}"
+    return Program(name, (a, b, c, d), _finish(build, field, result, ()), tuple(build.steps))
+
+
+def multiply_subtract(field: Field) -> Program:
+    """(a*b - c*d)/R mod p with one reduction."""
+    return multiply_add(field, subtract=True)
+
+
+def can_fuse(field: Field) -> bool:
+    """Whether a field has the two spare bits that `multiply_add` needs."""
+    return 3 * ((field.modulus >> LIMB_BITS * (field.limbs - 1)) + 1) <= MASK and not _is_sparse(field)
 
 
 def square(field: Field) -> Program:
@@ -304,6 +340,8 @@ PROGRAMS: dict[str, Callable[[Field], Program]] = {
     "neg": negate,
     "double": double,
     "reduce": reduce_once,
+    "mul_add": multiply_add,
+    "mul_sub": multiply_subtract,
 }
 
 

@@ -14,7 +14,7 @@ import ctypes
 import os
 import threading
 from functools import lru_cache
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from cuzk.errors import BackendError
 from cuzk.gpu import driver, modules
 from cuzk.gpu.driver import GpuError
 
-Grid = Union[int, tuple[int, int], tuple[int, int, int]]
+Grid = int | tuple[int, int] | tuple[int, int, int]
 
 
 @lru_cache(maxsize=8)
@@ -63,6 +63,7 @@ class Gpu:
         self._pool = driver.handle("cuDeviceGetDefaultMemPool", self._device)
         keep_all = ctypes.c_uint64(2**64 - 1)
         driver.call("cuMemPoolSetAttribute", self._pool, driver.POOL_RELEASE_THRESHOLD, ctypes.byref(keep_all))
+        self._set_current = driver.typed("cuCtxSetCurrent", ctypes.c_void_p)
         self._libraries: dict[modules.Unit, modules.Library] = {}
         self._lock = threading.Lock()
         self.enter()
@@ -73,7 +74,9 @@ class Gpu:
 
     def enter(self) -> None:
         """Make this device the calling thread's; every method that needs it does so itself."""
-        driver.call("cuCtxSetCurrent", self._context)
+        status = self._set_current(self._context)
+        if status != 0:
+            raise driver.error("cuCtxSetCurrent", status)
 
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes; what the pool keeps for reuse counts as free."""
@@ -106,7 +109,7 @@ class Gpu:
         return Event(driver.handle("cuEventCreate", 0))
 
     def allocate(self, nbytes: int, stream: Stream | None = None) -> DeviceBuffer:
-        """Memory from the pool, aligned to 256 bytes, in the stream's order. Raises GpuError when there is not enough."""
+        """Memory from the pool, aligned to 256 bytes, in the stream's order. Raises GpuError where there is too little."""
         self.enter()
         stream = stream or self.default_stream
         address = ctypes.c_uint64()
@@ -254,4 +257,3 @@ class Event:
 
 def _word(x: Any) -> int:
     return x.address if isinstance(x, DeviceBuffer) else int(x)
-

@@ -58,7 +58,17 @@ def call(name: str, *args: Any) -> None:
     """Call a driver function; plain ints are passed as 64-bit words."""
     status = _function(name)(*[ctypes.c_uint64(x) if type(x) is int else x for x in args])
     if status != 0:
-        raise GpuError(f"{name}: {_describe(status)}", status)
+        raise error(name, status)
+
+
+def error(what: str, status: int) -> GpuError:
+    return GpuError(f"{what}: {_describe(status)}", status)
+
+
+def typed(name: str, *kinds: Any) -> Callable[..., int]:
+    """A driver function of its own with argument types, which makes a call cheap; returns the status."""
+    address = ctypes.cast(getattr(library(), name), ctypes.c_void_p).value
+    return ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(address)
 
 
 def integer(name: str, *args: Any) -> int:

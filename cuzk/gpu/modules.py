@@ -10,7 +10,6 @@ import ctypes
 import hashlib
 import importlib.metadata
 import json
-import struct
 import threading
 from functools import cache
 from pathlib import Path
@@ -104,14 +103,20 @@ def stored_unit(unit: Unit, capability: tuple[int, int]) -> bytes:
     return data
 
 
+# CU_LAUNCH_PARAM_BUFFER_POINTER, the arguments; CU_LAUNCH_PARAM_BUFFER_SIZE, where their size lies; the end
+_Extra = ctypes.c_void_p * 5
+
+
 class Function:
     """One kernel in the driver: `function(stream, grid, block, *words, shared=bytes)`."""
 
     def __init__(self, name: str, handle: int, arguments: int) -> None:
         self.name, self.handle, self.arguments = name, handle, arguments
-        self._format = struct.Struct(f"<{arguments}q")
+        self._words = ctypes.c_int64 * arguments
+        self._size = ctypes.c_size_t(8 * arguments)
         self._allowed = DEFAULT_SHARED
-        self._launch = driver.library().cuLaunchKernel
+        number, pointer = ctypes.c_uint, ctypes.c_void_p
+        self._launch = driver.typed("cuLaunchKernel", pointer, *[number] * 7, *[pointer] * 3)
 
     def __call__(
         self, stream: int, grid: tuple[int, int, int], block: int, words: tuple[int, ...], shared: int
@@ -119,15 +124,14 @@ class Function:
         if shared > self._allowed:
             driver.call("cuFuncSetAttribute", self.handle, driver.MAX_DYNAMIC_SHARED, shared)
             self._allowed = shared
+        if len(words) != self.arguments:
+            raise GpuError(f"kernel {self.name} takes {self.arguments} arguments, got {len(words)}")
         # the driver copies the arguments before it returns
-        packed = ctypes.create_string_buffer(self._format.pack(*words), self._format.size)
-        size = ctypes.c_size_t(self._format.size)
-        extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(packed), 2, ctypes.addressof(size), 0)
-        status = self._launch(
-            ctypes.c_void_p(self.handle), *grid, block, 1, 1, shared, ctypes.c_void_p(stream), None, extra
-        )
+        packed = self._words(*words)
+        extra = _Extra(1, ctypes.addressof(packed), 2, ctypes.addressof(self._size), 0)
+        status = self._launch(self.handle, *grid, block, 1, 1, shared, stream, None, extra)
         if status != 0:
-            raise GpuError(f"launching {self.name} (grid {grid}, block {block}): {driver._describe(status)}", status)
+            raise driver.error(f"launching {self.name} (grid {grid}, block {block}, {shared} bytes shared)", status)
 
 
 class Library:

@@ -1,4 +1,4 @@
-"""Kernels that do nothing but one field operation, many times in registers: the rates that everything else is held against."""
+"""Kernels that do one field operation over and over in registers: the rates that everything else is held against."""
 
 from __future__ import annotations
 
