@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,6 +18,15 @@ from cuzk.gpu.sorting import SortPlan, check_scalars, sort, sort_plan, windows_o
 
 FIELDS = [BN254.fr, BLS12_381.fr]
 GUARD = 0xA5A5A5A5  # what the simulator's fresh memory holds
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick_switches() -> Iterator[None]:
+    """The simulator's block manager polls its threads: with the default of 5 ms each barrier costs as much."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
 
 
 def signed_digits(scalar: int, digit_bits: int, windows: int) -> list[int]:
@@ -87,7 +98,7 @@ SHAPES = [
     (BLS12_381.fr, 33, 4, 0, 24, 2),
     (BN254.fr, 64, 8, 2, 40, 3),
     (BLS12_381.fr, 64, 13, 3, 24, 2),
-    (BLS12_381.fr, 31, 16, 5, 8, 8),
+    (BLS12_381.fr, 31, 10, 3, 8, 5),
 ]
 
 
@@ -116,15 +127,15 @@ def test_skewed_scalars(scalars: list[int]) -> None:
 
 def test_scalars_in_montgomery_form() -> None:
     # one window more than needed: the last digits are all zero
-    windows = windows_of(BLS12_381.fr, 16) + 1
-    plan = sort_plan(BLS12_381.fr, 9, 16, windows, coarse_bits=3, tile=4, threads=4)
-    check(plan, samples(BLS12_381.fr, 9, 16), montgomery=True)
+    windows = windows_of(BLS12_381.fr, 12) + 1
+    plan = sort_plan(BLS12_381.fr, 9, 12, windows, coarse_bits=3, tile=4, threads=4)
+    check(plan, samples(BLS12_381.fr, 9, 12), montgomery=True)
 
 
 @pytest.mark.parametrize("n", [0, 1, 237, 1 << 10, 1 << 16, 1 << 20, 1 << 26])
 @pytest.mark.parametrize("digit_bits", range(2, 23))
 def test_plans_chosen_by_size_keep_the_limits(n: int, digit_bits: int) -> None:
-    plan = sort_plan(BLS12_381.fr, n if digit_bits > 3 else min(n, 1 << 24), digit_bits)
+    plan = sort_plan(BLS12_381.fr, n if digit_bits > 4 else min(n, 1 << 24), digit_bits)
     assert plan.coarse_bits + plan.fine_bits == digit_bits - 1
     assert plan.windows * digit_bits > BLS12_381.fr.bits
     assert plan.scratch_bytes + plan.references_bytes <= 16 * plan.n * plan.windows + 4 * plan.bins + 2048
