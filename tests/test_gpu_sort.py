@@ -9,7 +9,7 @@ from cuzk.errors import CuzkError
 from cuzk.field.host import encode, ints_to_limbs, limbs_to_ints
 from cuzk.field.params import BLS12_381, BN254, Field
 from cuzk.gpu.device import device
-from cuzk.gpu.sorting import SortPlan, check_scalars, sort, sort_plan
+from cuzk.gpu.sorting import SortPlan, check_scalars, sort, sort_plan, windows_of
 
 pytestmark = pytest.mark.gpu
 FIELDS = [BN254.fr, BLS12_381.fr]
@@ -25,7 +25,7 @@ def random_scalars(field: Field, n: int, seed: int = 0) -> np.ndarray:
 
 
 def window_digits(limbs: np.ndarray, plan: SortPlan, w: int) -> np.ndarray:
-    """int64[n]: digits of one window, as ((s + bias) >> (c w) mod 2^c) - 2^(c-1), bias = 2^(c-1) in all but the last."""
+    """int64[n]: a window's digits, ((s + bias) >> (c w) mod 2^c) - 2^(c-1), with bias 2^(c-1) in all but the last."""
     c, last = plan.digit_bits, w == plan.windows - 1
     bias = sum(1 << (c * k + c - 1) for k in range(plan.windows - 1))
     words = np.zeros((len(limbs), 10), np.uint64)
@@ -59,12 +59,18 @@ def check(plan: SortPlan, limbs: np.ndarray, given: np.ndarray | None = None) ->
     assert begins[-1] == GUARD
     assert order[-1] == GUARD
 
+    sign = np.ones(plan.n, np.int64)
+    if plan.folded:
+        r = plan.field.modulus
+        values = limbs_to_ints(limbs)
+        sign[[2 * v > r for v in values]] = -1
+        limbs = ints_to_limbs([min(v, r - v) for v in values], 8)
     begins = begins[:-1].astype(np.int64)
     sizes = np.diff(begins)
     assert begins[0] == 0
     assert (sizes >= 0).all()
     for w in range(plan.windows):
-        digits = window_digits(limbs, plan, w)
+        digits = window_digits(limbs, plan, w) * sign
         first = w * plan.buckets
         part = order[begins[first] : begins[first + plan.buckets]]
         index = (part >> np.uint32(1)).astype(np.int64)
@@ -128,6 +134,14 @@ def test_skewed_scalars(kind: str, n: int, digit_bits: int) -> None:
 def test_scalars_in_montgomery_form(field: Field) -> None:
     plain = random_scalars(field, 3000)
     check(sort_plan(field, 3000, 10), plain, encode(field, limbs_to_ints(plain)))
+
+
+@pytest.mark.parametrize("digit_bits", [5, 15, 17])
+def test_scalars_above_half_the_modulus_are_folded(digit_bits: int) -> None:
+    field = BLS12_381.fr
+    plan = sort_plan(field, 20000, digit_bits, windows_of(field, digit_bits, folded=True))
+    assert plan.folded
+    check(plan, random_scalars(field, 20000))
 
 
 @pytest.mark.parametrize("excess", [0, 1 << 128, (1 << 256) - 1 - BLS12_381.fr.modulus])

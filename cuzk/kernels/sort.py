@@ -42,13 +42,13 @@ def scalars_from_montgomery(x, out, n):  # type: ignore[no-untyped-def]
         out[i] = from_montgomery(x[i])
 
 
-@kernel(lambda field: (WORDS, WORDS, WORDS, *[N] * 11), threads=THREADS)
-def digits(scalars, keys, status, n, windows, digit_bits, m0, m1, m2, m3, m4, m5, m6, m7):  # type: ignore[no-untyped-def]
+@kernel(lambda field: (WORDS, WORDS, WORDS, *[N] * 12), threads=THREADS)
+def digits(scalars, keys, status, n, windows, digit_bits, fold, m0, m1, m2, m3, m4, m5, m6, m7):  # type: ignore[no-untyped-def]
     """keys[w * n + i] = the key of window w of scalar i.
 
-    scalars: uint32[n, 8], plain; m0..m7: the words of their field's modulus. Digits are in [-2^(c-1), 2^(c-1)), but
-    the last window's are not negative. A scalar that is not below the modulus counts as zero, and
-    status[0] becomes the index of one such plus 1.
+    scalars: uint32[n, 8], plain; m0..m7: the words of their field's modulus r. Digits are in [-2^(c-1), 2^(c-1)), but
+    the last window's are not negative. fold: where s > r/2, take the digits of r - s, negated: a bit
+    less to hold. A scalar that is not below r counts as zero, and status[0] becomes the index of one such plus 1.
     """
     # one thread: one scalar
     i = cuda.grid(1)
@@ -71,6 +71,30 @@ def digits(scalars, keys, status, n, windows, digit_bits, m0, m1, m2, m3, m4, m5
             status[0] = i + 1  # many threads may write; any of their values will do
             v0, v1, v2, v3, v4, v5, v6, v7 = 0, 0, 0, 0, 0, 0, 0, 0
 
+        flip = 0
+        if fold != 0:
+            d0 = m0 - v0
+            d1 = m1 - v1 + (d0 >> WORD)
+            d2 = m2 - v2 + (d1 >> WORD)
+            d3 = m3 - v3 + (d2 >> WORD)
+            d4 = m4 - v4 + (d3 >> WORD)
+            d5 = m5 - v5 + (d4 >> WORD)
+            d6 = m6 - v6 + (d5 >> WORD)
+            d7 = m7 - v7 + (d6 >> WORD)
+            d0, d1, d2, d3 = d0 & WORD_MASK, d1 & WORD_MASK, d2 & WORD_MASK, d3 & WORD_MASK
+            d4, d5, d6 = d4 & WORD_MASK, d5 & WORD_MASK, d6 & WORD_MASK
+            borrow = (d0 - v0) >> WORD
+            borrow = (d1 - v1 + borrow) >> WORD
+            borrow = (d2 - v2 + borrow) >> WORD
+            borrow = (d3 - v3 + borrow) >> WORD
+            borrow = (d4 - v4 + borrow) >> WORD
+            borrow = (d5 - v5 + borrow) >> WORD
+            borrow = (d6 - v6 + borrow) >> WORD
+            borrow = (d7 - v7 + borrow) >> WORD
+            if borrow != 0:
+                v0, v1, v2, v3, v4, v5, v6, v7 = d0, d1, d2, d3, d4, d5, d6, d7
+                flip = 1
+
         full = 1 << digit_bits
         half = full >> 1
         carry = 0
@@ -82,7 +106,7 @@ def digits(scalars, keys, status, n, windows, digit_bits, m0, m1, m2, m3, m4, m5
                 digit = full - digit
                 negative = 1
             carry = negative
-            keys[place] = 2 * digit + negative
+            keys[place] = 2 * digit + (negative ^ flip)
             place += n
             v0 = (v0 | v1 << WORD) >> digit_bits & WORD_MASK
             v1 = (v1 | v2 << WORD) >> digit_bits & WORD_MASK

@@ -68,7 +68,11 @@ def check(plan: SortPlan, scalars: list[int], montgomery: bool = False) -> None:
 
     expected: list[list[int]] = [[] for _ in range(plan.windows * plan.buckets)]
     for i, scalar in enumerate(scalars):
-        digits = signed_digits(scalar, c, plan.windows)
+        if plan.folded and 2 * scalar > field.modulus:
+            digits = [-digit for digit in signed_digits(field.modulus - scalar, c, plan.windows)]
+            scalar -= field.modulus
+        else:
+            digits = signed_digits(scalar, c, plan.windows)
         assert sum(digit << (c * w) for w, digit in enumerate(digits)) == scalar
         for w, digit in enumerate(digits):
             if digit:
@@ -97,8 +101,8 @@ SHAPES = [
     (BN254.fr, 33, 2, 1, 64, 2),
     (BLS12_381.fr, 33, 4, 0, 24, 2),
     (BN254.fr, 64, 8, 2, 40, 3),
-    (BLS12_381.fr, 64, 13, 3, 24, 2),
-    (BLS12_381.fr, 31, 10, 3, 8, 5),
+    (BLS12_381.fr, 64, 11, 2, 24, 2),
+    (BLS12_381.fr, 31, 10, 2, 8, 5),
 ]
 
 
@@ -118,18 +122,28 @@ def test_few_scalars(n: int) -> None:
 
 @pytest.mark.parametrize(
     "scalars",
-    [[12345678901234567890] * 40, [0] * 40, [0, 1] * 20, [0] * 39 + [BN254.fr.modulus - 1], [1 << 12] * 40],
+    [[12345678901234567890] * 40, [0] * 40, [0, 1] * 20, [0] * 39 + [BN254.fr.modulus - 1], [1 << 9] * 40],
     ids=["all equal", "zeros", "bits", "one-hot", "lowest digit"],
 )
 def test_skewed_scalars(scalars: list[int]) -> None:
-    check(sort_plan(BN254.fr, 40, 13, coarse_bits=2, tile=32, threads=4), scalars)
+    check(sort_plan(BN254.fr, 40, 10, coarse_bits=1, tile=32, threads=3), scalars)
 
 
 def test_scalars_in_montgomery_form() -> None:
     # one window more than needed: the last digits are all zero
-    windows = windows_of(BLS12_381.fr, 12) + 1
-    plan = sort_plan(BLS12_381.fr, 9, 12, windows, coarse_bits=3, tile=4, threads=4)
-    check(plan, samples(BLS12_381.fr, 9, 12), montgomery=True)
+    windows = windows_of(BLS12_381.fr, 10) + 1
+    plan = sort_plan(BLS12_381.fr, 9, 10, windows, coarse_bits=1, tile=5, threads=3)
+    check(plan, samples(BLS12_381.fr, 9, 10), montgomery=True)
+
+
+def test_scalars_above_half_the_modulus_are_folded() -> None:
+    field = BLS12_381.fr
+    half = field.modulus // 2
+    plan = sort_plan(field, 26, 5, windows_of(field, 5, folded=True), coarse_bits=1, tile=16, threads=2)
+    assert plan.folded
+    assert plan.windows == windows_of(field, 5) - 1
+    check(plan, [half - 1, half, half + 1, half + 2, *samples(field, 22, 5)])
+    assert not sort_plan(field, 26, 5).folded
 
 
 @pytest.mark.parametrize("n", [0, 1, 237, 1 << 10, 1 << 16, 1 << 20, 1 << 26])
