@@ -6,6 +6,8 @@ The driver is asked through ctypes, so that neither this question nor the CPU ba
 from __future__ import annotations
 
 import ctypes
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -38,17 +40,21 @@ class Cuda:
     missing: tuple[str, ...]
 
 
-def resolve(name: str) -> Backend:
-    """The backend to use for "auto", "cpu" or "cuda"; "auto" is "cpu" in this version.
+def resolve(name: str, offered: Sequence[Backend] = ("cpu", "cuda")) -> Backend:
+    """The backend to use for "auto", "cpu" or "cuda"; "auto" is "cuda" where all that it needs is there.
 
-    Raises BackendError for an unknown name, and for "cuda", saying what is missing: there is no silent fallback.
+    offered: those that the caller has. Raises BackendError for an unknown name, and for "cuda", saying what is
+    missing: there is no silent fallback. numba's CUDA simulator counts as a GPU, for "cuda" only.
     """
-    if name in ("auto", "cpu"):
-        return "cpu"
-    if name != "cuda":
+    if name not in NAMES:
         raise BackendError(f"unknown backend {name!r}: expected one of {', '.join(NAMES)}")
-    missing = [*cuda().missing, "this version of cuzk has no CUDA kernels yet; the cpu backend works everywhere"]
-    raise BackendError(f"backend cuda: {'; '.join(missing)}")
+    if name == "cpu" or (name == "auto" and ("cuda" not in offered or cuda().missing)):
+        return "cpu"
+    if "cuda" not in offered:
+        raise BackendError("backend cuda: proofs on the GPU are not in this version; msm and ntt are")
+    if cuda().missing and os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
+        raise BackendError(f"backend cuda: {'; '.join(cuda().missing)}")
+    return "cuda"
 
 
 @lru_cache(maxsize=1)

@@ -201,7 +201,7 @@ def test_each_register_is_set_once_and_used(field: Field, operation: str) -> Non
 def test_a_modulus_without_a_spare_bit_is_refused() -> None:
     secp256k1 = Field("Fp[secp256k1]", 2**256 - 2**32 - 977, 3)
     for operation in PROGRAMS:
-        with pytest.raises(ValueError, match="spare bits?"):
+        with pytest.raises(ValueError, match=r"spare bits?"):
             program(operation, secp256k1)
 
 

@@ -239,7 +239,7 @@ def test_output_file_that_is_a_folder_is_refused(cli: Any, tmp_path: Path) -> No
 
 
 def test_cuda_is_refused_rather_than_replaced(cli: Any, tmp_path: Path) -> None:
-    refused(cli("prove", KEY, WITNESS, "-o", tmp_path, "--backend", "cuda"), "backend cuda", "CUDA kernels")
+    refused(cli("prove", KEY, WITNESS, "-o", tmp_path, "--backend", "cuda"), "backend cuda", "not in this version")
 
 
 def test_export_vkey_writes_what_snarkjs_exported(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

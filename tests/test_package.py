@@ -66,15 +66,32 @@ def test_package_is_marked_typed() -> None:
     assert (ROOT / "cuzk" / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("name", ["auto", "cpu"])
-def test_cpu_backend_is_always_there(name: str) -> None:
-    assert resolve(name) == "cpu"
+def test_cpu_backend_is_always_there() -> None:
+    assert resolve("cpu") == resolve("auto", ("cpu",)) == "cpu"
 
 
-def test_cuda_backend_is_refused_with_what_is_missing() -> None:
-    with pytest.raises(cuzk.BackendError, match=r"cuda: .*no CUDA kernels yet") as caught:
+@pytest.mark.skipif(not cuda().missing, reason="this machine has what CUDA needs")
+def test_cuda_backend_is_refused_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    with pytest.raises(cuzk.BackendError, match="backend cuda: ") as caught:
         resolve("cuda")
     assert all(line in str(caught.value) for line in cuda().missing)
+    assert resolve("auto") == "cpu"
+
+
+def test_a_backend_that_the_caller_does_not_have_is_refused() -> None:
+    with pytest.raises(cuzk.BackendError, match="backend cuda: proofs on the GPU are not in this version"):
+        resolve("cuda", ("cpu",))
+
+
+def test_simulator_counts_as_a_gpu_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    assert resolve("cuda") == "cuda"
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_used_where_there_is_one() -> None:
+    assert resolve("auto") == resolve("cuda") == "cuda"
 
 
 def test_unknown_backend_is_refused_with_the_known_names() -> None:

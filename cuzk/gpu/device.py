@@ -109,7 +109,7 @@ class Gpu:
         return Event(driver.handle("cuEventCreate", 0))
 
     def allocate(self, nbytes: int, stream: Stream | None = None) -> DeviceBuffer:
-        """Memory from the pool, aligned to 256 bytes, in the stream's order. Raises GpuError where there is too little."""
+        """Memory from the pool, aligned to 256 bytes, in the stream's order. Raises GpuError if there is too little."""
         self.enter()
         stream = stream or self.default_stream
         address = ctypes.c_uint64()

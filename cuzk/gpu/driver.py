@@ -68,6 +68,7 @@ def error(what: str, status: int) -> GpuError:
 def typed(name: str, *kinds: Any) -> Callable[..., int]:
     """A driver function of its own with argument types, which makes a call cheap; returns the status."""
     address = ctypes.cast(getattr(library(), name), ctypes.c_void_p).value
+    assert address is not None  # getattr has found it
     return ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(address)
 
 

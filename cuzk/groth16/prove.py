@@ -85,7 +85,7 @@ def prove(
     # formats sits beside groth16; paths are taken here for the callers' convenience
     from cuzk.formats import check_coefficients, check_pair, check_witness, load_wtns, load_zkey
 
-    backend = resolve(backend)
+    backend = resolve(backend, ("cpu",))
     clock = _Clock(on_phase)
     with clock.phase("load"):
         if not isinstance(key, ProvingKey):
