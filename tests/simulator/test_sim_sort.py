@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,15 +16,6 @@ from cuzk.gpu.sorting import SortPlan, check_scalars, sort, sort_plan, windows_o
 
 FIELDS = [BN254.fr, BLS12_381.fr]
 GUARD = 0xA5A5A5A5  # what the simulator's fresh memory holds
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _quick_switches() -> Iterator[None]:
-    """The simulator's block manager polls its threads: with the default of 5 ms each barrier costs as much."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
 
 
 def signed_digits(scalar: int, digit_bits: int, windows: int) -> list[int]:
