@@ -1,4 +1,4 @@
-"""The simulator's tests run where NUMBA_ENABLE_CUDASIM=1 was set before numba was imported; elsewhere they are not seen.
+"""The simulator's tests run where NUMBA_ENABLE_CUDASIM=1 was set before numba was imported; elsewhere nobody sees them.
 
 `tests/test_simulator.py` runs them so, in a process of its own.
 """
