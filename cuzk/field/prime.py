@@ -99,6 +99,45 @@ def _fermat(x: Any) -> Any:
     return result
 
 
+def inversion_length(x: Any) -> int:
+    """How many digits p - 2 has, each of WINDOW bits."""
+    return len(_inversion_digits(x.field))
+
+
+def inversion_digit(x: Any, i: int) -> int:
+    """Digit i of p - 2, the most significant first."""
+    return _inversion_digits(x.field)[i]
+
+
+@overload(inversion_length)
+def _overload_inversion_length(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, ElementType):
+        return lambda x: _inversion_length(x)
+
+
+@overload(inversion_digit)
+def _overload_inversion_digit(x, i):  # type: ignore[no-untyped-def]
+    if isinstance(x, ElementType):
+        return lambda x, i: _inversion_digit(x, i)
+
+
+@device_function
+def inv_in_table(x: Any, table: Any) -> Any:
+    """1/x, and 0 for 0, by Fermat's power; table: room for 2^WINDOW elements, in a block's shared memory say.
+
+    The same steps as `inv` on CUDA, but no memory of the thread's own and a fifth of the code.
+    """
+    table[0] = one_like(x)
+    for k in range(1, 1 << WINDOW):
+        table[k] = table[k - 1] * x
+    result = table[inversion_digit(x, 0)]
+    for i in range(1, inversion_length(x)):
+        for _ in range(WINDOW):
+            result = sqr(result)
+        result = result * table[inversion_digit(x, i)]
+    return result
+
+
 @intrinsic
 def _almost_inverse(typingctx, x):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
