@@ -21,11 +21,16 @@ from cuzk.field.element import (
     to_montgomery,
 )
 from cuzk.field.host import encode, ints_to_limbs, limbs_to_ints, random_elements
-from cuzk.field.params import FIELDS, GROUPS, Field, Group
+from cuzk.field.lanes import fp2_lane_type
+from cuzk.field.params import CURVES, FIELDS, GROUPS, Curve, Field, Group
 from cuzk.field.prime import inv
 from cuzk.field.vector import Vector
+from lane_samples import encoded, fp2_pairs, judge_fp2, judge_points, point_pairs
 
 cuda = pytest.importorskip("numba.cuda")
+from cuzk.kernels.declare import affine_points  # noqa: E402
+from lane_kernels import FP2_OPERATIONS, fp2_operations, point_sums  # noqa: E402
+
 pytestmark = pytest.mark.gpu
 THREADS = 128
 OPERATIONS = 10
@@ -105,6 +110,29 @@ def test_point_addition_equals_the_textbook(group: Group) -> None:
     launch(add_points, (view, view, view, types.int64), len(pairs), x, y, out)
     for (p, q), point in zip(pairs, out, strict=True):
         assert host.from_limbs(group, point) == host.add(group, p, q)
+
+
+@pytest.mark.parametrize("curve", CURVES.values(), ids=str)
+def test_every_operation_on_elements_that_two_threads_share(curve: Curve) -> None:
+    field = curve.fp
+    pairs = fp2_pairs(field, 5000)
+    x, y = (encoded(field, [pair[k] for pair in pairs]) for k in range(2))
+    out = np.zeros((len(pairs), FP2_OPERATIONS, 2, field.limbs), np.uint32)
+    view = Vector(fp2_lane_type(field))
+    launch(fp2_operations, (view, view, view, types.int64), 2 * len(pairs), x, y, out)
+    judge_fp2(field, pairs, out)
+
+
+@pytest.mark.parametrize("curve", CURVES.values(), ids=str)
+def test_g2_additions_by_two_threads_equal_the_textbook(curve: Curve) -> None:
+    # neighbouring pairs of threads take different branches: infinity, doubling, the rest
+    group = curve.g2
+    pairs = point_pairs(group, 6)
+    x, y = (np.stack([host.to_limbs(group, pair[k]) for pair in pairs]) for k in range(2))
+    out = np.zeros((len(pairs), 2, *group.point_shape), np.uint32)
+    view = affine_points(group)
+    launch(point_sums, (view, view, view, types.int64), 2 * len(pairs), x, y, out)
+    judge_points(group, pairs, out)
 
 
 def test_encoding_is_what_the_card_computes_with() -> None:

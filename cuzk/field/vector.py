@@ -60,13 +60,25 @@ def components(dtype: types.Type) -> list[types.Type] | None:
     return getattr(dtype, "components", None)
 
 
+def leaves(dtype: types.Type) -> list[types.Type]:
+    """The elements, or the integer, that a type is made of."""
+    parts = components(dtype)
+    return [dtype] if parts is None else [leaf for part in parts for leaf in leaves(part)]
+
+
 def byte_size(dtype: types.Type) -> int:
     parts = components(dtype)
     if parts is not None:
         return sum(byte_size(part) for part in parts)
     if isinstance(dtype, ElementType):
         return dtype.field.bytes
-    return dtype.bitwidth // 8
+    # a type whose values are shared by threads says how many bytes they all take
+    return getattr(dtype, "bytes", None) or dtype.bitwidth // 8
+
+
+def _own_place(builder: ir.IRBuilder, dtype: types.Type, address: ir.Value) -> ir.Value:
+    """Where this thread's part of an element lies, if threads share it (`lanes.Fp2LaneType`)."""
+    return builder.add(address, dtype.place(builder)) if hasattr(dtype, "place") else address
 
 
 def _pointer(builder: ir.IRBuilder, address: ir.Value, offset: int, kind: ir.Type, space: int = 0) -> ir.Value:
@@ -96,7 +108,7 @@ def _load(
         if not isinstance(kind, ir.ArrayType):
             align = byte_size(dtype) if space else 4
             return builder.load(_pointer(builder, address, offset, kind, space), align=align, typ=kind)
-        return _load_words(builder, kind, address, offset, space)
+        return _load_words(builder, kind, _own_place(builder, dtype, address), offset, space)
     value: ir.Value = ir.Constant(kind, ir.Undefined)
     for i, part in enumerate(parts):
         value = builder.insert_value(value, _load(context, builder, part, address, offset, space), i)
@@ -117,7 +129,7 @@ def _store(
     if parts is None:
         kind = context.get_value_type(dtype)
         if isinstance(kind, ir.ArrayType):
-            _store_words(builder, kind, address, offset, space, value)
+            _store_words(builder, kind, _own_place(builder, dtype, address), offset, space, value)
         else:
             align = byte_size(dtype) if space else 4
             builder.store(value, _pointer(builder, address, offset, kind, space), align=align)
@@ -228,7 +240,7 @@ def in_shared(array: np.ndarray, like: VectorView) -> VectorView:
 
     array: `cuda.shared.array(0, uint32)`, the dynamic shared memory that the launch asked for.
     """
-    return VectorView(like.field, array, like.parts, like.build, like.flatten)
+    return VectorView(like.field, array, like.parts, like.build, like.flatten, lanes=like.lanes)
 
 
 @intrinsic
@@ -280,7 +292,8 @@ class VectorView:
     """The plain Python twin: values of `parts` elements of a field in a flat uint32 array.
 
     build: makes a value of its elements in order (`Affine`, or the identity for bare elements);
-    flatten: the inverse.
+    flatten: the inverse, with None for an element that is another thread's to write;
+    lanes: threads that share a value (`lanes.py`).
     """
 
     def __init__(
@@ -289,10 +302,12 @@ class VectorView:
         array: np.ndarray,
         parts: int = 1,
         build: Callable[..., Any] = lambda x: x,
-        flatten: Callable[[Any], tuple[Element, ...]] = lambda x: (x,),
+        flatten: Callable[[Any], tuple[Element | None, ...]] = lambda x: (x,),
         start: int = 0,
+        lanes: int = 1,
     ) -> None:
         self.field, self.parts, self.build, self.flatten, self.start = field, parts, build, flatten, start
+        self.lanes = lanes
         self.array = array.reshape(-1, parts, field.limbs)
 
     def __getitem__(self, index: int) -> Any:
@@ -300,8 +315,9 @@ class VectorView:
 
     def __setitem__(self, index: int, value: Any) -> None:
         for part, element in enumerate(self.flatten(value)):
-            self.array[self.start + index, part] = words_of(element.limbs_value, self.field.limbs)
+            if element is not None:
+                self.array[self.start + index, part] = words_of(element.limbs_value, self.field.limbs)
 
     def advance(self, count: int) -> VectorView:
         flat = self.array.reshape(-1)
-        return VectorView(self.field, flat, self.parts, self.build, self.flatten, self.start + count)
+        return VectorView(self.field, flat, self.parts, self.build, self.flatten, self.start + count, self.lanes)

@@ -16,8 +16,9 @@ from numba.core import types
 
 from cuzk.errors import CuzkError
 from cuzk.field.element import Element, ElementType
+from cuzk.field.lanes import Fp2LaneType, LaneElement, is_odd
 from cuzk.field.tower import Fp2Element, Fp2Type
-from cuzk.field.vector import Vector, VectorView, components
+from cuzk.field.vector import Vector, VectorView, byte_size, leaves
 from cuzk.gpu.device import Grid, grid_of
 from cuzk.gpu.driver import GpuError
 from cuzk.gpu.modules import MODULES
@@ -40,26 +41,23 @@ class Address:
         return self.words[self.offset // 4 :]
 
 
-def _leaves(dtype: types.Type) -> list[ElementType]:
-    parts = components(dtype)
-    if parts is None:
-        return [dtype]
-    return [leaf for part in parts for leaf in _leaves(part)]
-
-
 def _build(dtype: types.Type, values: list[Element]) -> Any:
     """The plain Python value of a type from its elements in order."""
     if isinstance(dtype, ElementType):
         return values[0]
     if isinstance(dtype, Fp2Type):
         return Fp2Element(*values)
+    if isinstance(dtype, Fp2LaneType):
+        return LaneElement(values[is_odd()])
     size = len(values) // len(dtype)
     return dtype.instance_class(*(_build(t, values[i * size : (i + 1) * size]) for i, t in enumerate(dtype)))
 
 
-def _flatten(value: Any) -> tuple[Element, ...]:
+def _flatten(value: Any) -> tuple[Element | None, ...]:
     if isinstance(value, Element):
         return (value,)
+    if isinstance(value, LaneElement):
+        return (None, value.own) if is_odd() else (value.own, None)
     parts = (value.c0, value.c1) if isinstance(value, Fp2Element) else value
     return tuple(x for part in parts for x in _flatten(part))
 
@@ -69,12 +67,11 @@ def view_of(kind: types.Type, address: Address) -> Any:
     dtype = kind.dtype
     if isinstance(dtype, types.Integer):
         return address.view
-    leaves = _leaves(dtype)
-    field = leaves[0].field
-    size = len(leaves) * field.limbs
+    first, size = leaves(dtype)[0], byte_size(dtype) // 4
     words = address.view
     words = words[: len(words) - len(words) % size]
-    return VectorView(field, words, len(leaves), lambda *x: _build(dtype, list(x)), _flatten)
+    parts, lanes = size // first.field.limbs, getattr(first, "lanes", 1)
+    return VectorView(first.field, words, parts, lambda *x: _build(dtype, list(x)), _flatten, lanes=lanes)
 
 
 class SimulatedFunction:

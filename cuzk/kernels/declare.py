@@ -25,8 +25,9 @@ from typing import Any
 from numba import cuda
 from numba.core import types
 
-from cuzk.curve.point import affine_type, xyzz_type
+from cuzk.curve.point import Affine, Xyzz
 from cuzk.field.element import element_type
+from cuzk.field.lanes import fp2_lane_type
 from cuzk.field.params import FIELDS, GROUPS, Field, Group
 from cuzk.field.vector import Vector
 
@@ -68,12 +69,17 @@ def elements(field: Field) -> Vector:
     return Vector(element_type(field))
 
 
+def _coordinate_type(group: Group) -> types.Type:
+    """As in `curve.point.coordinate_type`, but that two threads share a coordinate in G2 (`field/lanes.py`)."""
+    return element_type(group.base) if group.degree == 1 else fp2_lane_type(group.base)
+
+
 def affine_points(group: Group) -> Vector:
-    return Vector(affine_type(group))
+    return Vector(types.NamedUniTuple(_coordinate_type(group), 2, Affine))
 
 
 def xyzz_points(group: Group) -> Vector:
-    return Vector(xyzz_type(group))
+    return Vector(types.NamedUniTuple(_coordinate_type(group), 4, Xyzz))
 
 
 def target_named(name: str) -> Field | Group:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numba import cuda
 
 from cuzk.curve.point import add, add_mixed, to_xyzz
+from cuzk.field.lanes import lanes
 from cuzk.kernels.declare import N, affine_points, kernel, xyzz_points
 
 MIXED_THREADS = 384  # one block a multiprocessor in G1 at 381 bits: the most that the registers allow
@@ -14,7 +15,7 @@ ADD_THREADS = 128
 @kernel(lambda group: (affine_points(group), xyzz_points(group), N, N), threads=MIXED_THREADS)
 def mixed_additions(points, out, mask, rounds):  # type: ignore[no-untyped-def]
     """out[i] = the sum of `rounds` points at scattered places; mask: number of points, a power of two, less one."""
-    i = cuda.grid(1)
+    i = cuda.grid(1) // lanes(points)
     place = i & mask
     total = to_xyzz(points[place])
     for _ in range(rounds):
@@ -26,7 +27,7 @@ def mixed_additions(points, out, mask, rounds):  # type: ignore[no-untyped-def]
 @kernel(lambda group: (xyzz_points(group), xyzz_points(group), N), threads=ADD_THREADS)
 def additions(points, out, rounds):  # type: ignore[no-untyped-def]
     """out[i] = points[i] + rounds * points[i + 1], by full additions."""
-    i = cuda.grid(1)
+    i = cuda.grid(1) // lanes(points)
     total, p = points[i], points[i + 1]
     for _ in range(rounds):
         total = add(total, p)
