@@ -102,7 +102,7 @@ def powers(table, out, n, run, step):  # type: ignore[no-untyped-def]
     t, threads = cuda.threadIdx.x, cuda.blockDim.x
     i = np.int64(cuda.blockIdx.x) * threads * run + t
     power = table[0]
-    place, exponent = 1, i
+    place, exponent = 1, i if i < n else np.int64(0)
     while exponent > 0:
         digit = exponent & ((1 << DIGIT_BITS) - 1)
         if digit > 0:
@@ -113,7 +113,7 @@ def powers(table, out, n, run, step):  # type: ignore[no-untyped-def]
     for _ in range(run):
         if i < n:
             out[i] = power
-        power = power * factor
+            power = power * factor
         i += threads
 
 
