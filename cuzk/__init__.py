@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from cuzk.formats import write_r1cs as write_r1cs
     from cuzk.formats import write_vkey as write_vkey
     from cuzk.formats import write_wtns as write_wtns
+    from cuzk.gpu.array import DeviceArray as DeviceArray
+    from cuzk.gpu.array import to_device as to_device
+    from cuzk.gpu.bases import DeviceBases as DeviceBases
+    from cuzk.gpu.multiexp import plan_msm as plan_msm
     from cuzk.groth16.key import Proof as Proof
     from cuzk.groth16.key import ProvingKey as ProvingKey
     from cuzk.groth16.key import VerifyingKey as VerifyingKey
@@ -54,6 +58,9 @@ _NAMES = {
         "describe identify load_proof load_public load_r1cs load_vkey load_wtns load_zkey "
         "write_proof write_public write_r1cs write_vkey write_wtns"
     ),
+    "cuzk.gpu.array": "DeviceArray to_device",
+    "cuzk.gpu.bases": "DeviceBases",
+    "cuzk.gpu.multiexp": "plan_msm",
     "cuzk.groth16.key": "Proof ProvingKey VerifyingKey Witness",
     "cuzk.groth16.prove": "ProveResult prove",
     "cuzk.groth16.r1cs": "R1cs",

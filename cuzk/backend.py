@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from cuzk.errors import BackendError
 
@@ -55,6 +55,15 @@ def resolve(name: str, offered: Sequence[Backend] = ("cpu", "cuda")) -> Backend:
     if cuda().missing and os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
         raise BackendError(f"backend cuda: {'; '.join(cuda().missing)}")
     return "cuda"
+
+
+def resolve_for(name: str, *arrays: Any) -> Backend:
+    """`resolve` for arrays, some of which may lie on a GPU: "auto" is then "cuda", and "cpu" is refused."""
+    if not any(hasattr(x, "__cuda_array_interface__") for x in arrays):
+        return resolve(name)
+    if name == "cpu":
+        raise BackendError("backend cpu: an array lies in a GPU's memory; copy it to the host, or ask for cuda")
+    return resolve("cuda" if name == "auto" else name)
 
 
 @lru_cache(maxsize=1)

@@ -153,11 +153,19 @@ def export_vkey(
 @app.command()
 def warmup(
     curve: Annotated[list[CurveName] | None, typer.Option(help="May be repeated; all curves when absent.")] = None,
+    cuda: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CAPABILITY",
+            help="Compile the CUDA kernels too, for GPUs of this compute capability (9.0, say); no GPU is needed.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compile what proving and verifying need and keep it on disk, so that the first proof need not."""
     from cuzk.cpu import jit
 
+    capability = None if cuda is None else _capability(cuda)
     start = time.perf_counter()
     curves = [name.value for name in curve or CurveName]
     units: dict[str, float] = {}
@@ -168,6 +176,11 @@ def warmup(
             print(f"{unit:<24} {seconds:8.1f} s", file=sys.stderr, flush=True)
 
     jit.warm(curves, compiled)
+    if capability is not None:
+        from cuzk.field.params import CURVES
+        from cuzk.gpu import modules
+
+        modules.warm([CURVES[name] for name in curves], capability, compiled)
     facts: dict[str, Any] = {
         "curves": curves,
         "compiled": units,
@@ -178,6 +191,13 @@ def warmup(
         print_json(facts)
     else:
         print_facts({**facts, "compiled": f"{len(units)} units, the rest was there"})
+
+
+def _capability(text: str) -> tuple[int, int]:
+    major, dot, minor = text.partition(".")
+    if not dot or not (text.isascii() and major.isdigit() and minor.isdigit()):
+        raise CuzkError(f"--cuda {text}: expected a compute capability such as 9.0")
+    return int(major), int(minor)
 
 
 @app.command()

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from cuzk.backend import resolve
+from cuzk.backend import resolve_for
 from cuzk.cpu import jit, pool
+from cuzk.curve.host import check_points
 from cuzk.errors import CuzkError
-from cuzk.field.host import Limbs, first_not_below, ints_to_limbs
+from cuzk.field.host import Limbs, first_not_below, ints_to_limbs, scalar_not_below
 from cuzk.field.params import Group
 
 MAX_DIGIT_BITS = 16
@@ -146,18 +147,23 @@ def prepare(group: Group, points: Limbs, scalars: Limbs) -> Msm:
     return Msm(p, points, scalars, sums, tasks)
 
 
-def msm(group: Group, points: Limbs, scalars: Limbs, backend: str = "auto") -> Limbs:
+def msm(group: Group, points: Any, scalars: Any, backend: str = "auto") -> Limbs:
     """The sum of scalars[i] * points[i] as an affine point.
 
     group:   `BN254.g1`, `BLS12_381.g2` and so on.
     points:  uint32[n, 2, L] in G1 or uint32[n, 2, 2, L] in G2: affine, Montgomery; all zeros is infinity.
-             They are taken to be on the curve and in the group.
-    scalars: uint32[n, 8], plain integers (not Montgomery), below the group's order.
+             They are taken to be on the curve and in the group, of order r. `DeviceBases`, which stay on the GPU
+             between calls, or any array in its memory, serve as well.
+    scalars: uint32[n, 8], plain integers (not Montgomery), below the group's order; numpy's, or on the GPU.
     Any n, 0 included; zero scalars and infinities cost nothing.
-    Returns uint32[2, L] or uint32[2, 2, L]. Raises CuzkError for arrays of another shape or type and for
-    scalars that are not below the order.
+    backend: "cpu", "cuda", or "auto": "cuda" where there is a GPU or an argument lies on one.
+    Returns uint32[2, L] or uint32[2, 2, L], in host memory. Raises CuzkError for arrays of another shape or type,
+    for scalars that are not below the order, for device arrays on the CPU backend, and for too little device memory.
     """
-    resolve(backend)
+    if resolve_for(backend, points, scalars) == "cuda":
+        from cuzk.gpu import multiexp
+
+        return multiexp.msm(group, points, scalars)
     prepared = prepare(group, points, scalars)
     pool.run(prepared.tasks)
     return prepared.finish()
@@ -166,11 +172,7 @@ def msm(group: Group, points: Limbs, scalars: Limbs, backend: str = "auto") -> L
 def _check(group: Group, points: Any, scalars: Any) -> tuple[Limbs, Limbs]:
     points, scalars = np.asarray(points), np.asarray(scalars)
     words = group.scalar.limbs
-    if points.dtype != np.uint32 or points.shape[1:] != group.point_shape:
-        raise CuzkError(
-            f"msm: points are {points.dtype}{list(points.shape)}, expected uint32[n, "
-            f"{', '.join(map(str, group.point_shape))}] for {group}"
-        )
+    check_points(group, points)
     if scalars.dtype != np.uint32 or scalars.shape[1:] != (words,):
         raise CuzkError(f"msm: scalars are {scalars.dtype}{list(scalars.shape)}, expected uint32[n, {words}]")
     if len(points) >= MAX_POINTS:
@@ -179,5 +181,5 @@ def _check(group: Group, points: Any, scalars: Any) -> tuple[Limbs, Limbs]:
         raise CuzkError(f"msm: {len(points)} points and {len(scalars)} scalars; expected as many")
     bad = first_not_below(scalars, group.scalar.modulus)
     if bad is not None:
-        raise CuzkError(f"msm: scalar {bad} is not below the group's order (is it in Montgomery form?)")
+        raise scalar_not_below(group.scalar, bad)
     return np.ascontiguousarray(points), np.ascontiguousarray(scalars)

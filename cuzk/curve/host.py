@@ -7,9 +7,11 @@ A coordinate is a tuple of ints, one in G1 and two in G2; a point is a pair of t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
+from cuzk.errors import CuzkError
 from cuzk.field.host import Limbs, decode, encode
 from cuzk.field.params import Group, fp2_inverse, fp2_mul
 
@@ -123,6 +125,13 @@ def from_limbs(group: Group, limbs: Limbs) -> Point:
         return None
     x, y = decode(group.base, limbs.reshape(2, group.degree, group.base.limbs))
     return tuple(x), tuple(y)
+
+
+def check_points(group: Group, points: Any) -> None:
+    """Raise CuzkError unless an array (anything with `dtype` and `shape`) is uint32[n, *group.point_shape]."""
+    if points.dtype != np.uint32 or not points.shape or tuple(points.shape[1:]) != group.point_shape:
+        expected = ", ".join(map(str, group.point_shape))
+        raise CuzkError(f"points are {points.dtype}{list(points.shape)}, expected uint32[n, {expected}] for {group}")
 
 
 def generator(group: Group) -> Limbs:

@@ -104,3 +104,8 @@ def first_not_below(values: np.ndarray, modulus: int) -> int | None:
         if bad.any():
             return start + int(np.argmax(bad))
     return None
+
+
+def scalar_not_below(field: Field, index: int) -> CuzkError:
+    """The error for a scalar of an MSM that `first_not_below`, or a kernel, has found."""
+    return CuzkError(f"msm: scalar {index} is not below {field}'s modulus (is it in Montgomery form?)")

@@ -11,12 +11,15 @@ import hashlib
 import importlib.metadata
 import json
 import threading
+import time
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cuzk.cpu import jit
 from cuzk.errors import BackendError
+from cuzk.field.params import Curve
 from cuzk.gpu import driver
 from cuzk.gpu.driver import GpuError
 
@@ -31,6 +34,8 @@ MODULES = {
     "field_rates": "cuzk.kernels.field_rates",  # target: a field's name
     "point_rates": "cuzk.kernels.point_rates",  # target: a group's name
 }
+SCALAR_KINDS, GROUP_KINDS = ("vector", "ntt", "sort"), ("buckets", "multiples")  # what `cuzk.ntt` and `cuzk.msm` use
+RATE_KINDS = ("field_rates", "point_rates")  # what only benchmarks use
 MAGIC = b"cuzkcub1"
 DEFAULT_SHARED = 48 << 10  # bytes of dynamic shared memory that need no permission
 _lock = threading.Lock()
@@ -101,6 +106,36 @@ def stored_unit(unit: Unit, capability: tuple[int, int]) -> bytes:
         data = compile_unit(unit, capability)
         jit.keep(path_of(unit, capability), data)
     return data
+
+
+def units_of(curve: Curve, *, rates: bool = False) -> list[Unit]:
+    """The units for a curve; rates: those of the benchmarks as well."""
+    groups = (curve.g1.name, curve.g2.name)
+    units = [(kind, curve.fr.name) for kind in SCALAR_KINDS]
+    units += [(kind, group) for kind in GROUP_KINDS for group in groups]
+    if rates:
+        units += [("field_rates", field.name) for field in (curve.fp, curve.fr)]
+        units += [("point_rates", group) for group in groups]
+    return units
+
+
+def warm(
+    curves: Iterable[Curve],
+    capability: tuple[int, int],
+    on_unit: Callable[[str, float], None] | None = None,
+    *,
+    rates: bool = False,
+) -> None:
+    """Compile and cache what is missing for devices of a compute capability; no device is needed.
+
+    on_unit is called with a unit's name and its seconds as each is done.
+    """
+    for unit in [unit for curve in curves for unit in units_of(curve, rates=rates)]:
+        if read_unit(unit, capability) is None:
+            start = time.perf_counter()
+            stored_unit(unit, capability)
+            if on_unit:
+                on_unit(f"cuda {' '.join(unit)}", time.perf_counter() - start)
 
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, the arguments; CU_LAUNCH_PARAM_BUFFER_SIZE, where their size lies; the end

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cuzk.errors import CuzkError
+from cuzk.field.host import scalar_not_below
 from cuzk.field.params import Field
 
 # as in kernels/sort.py, whose import would bring numba's
@@ -245,4 +246,4 @@ def check_scalars(stream: Any, plan: SortPlan, scratch: Any) -> None:
     status = np.empty(1, np.uint32)
     stream.dtoh(status, scratch + plan.status_at)
     if status[0]:
-        raise CuzkError(f"scalar {status[0] - 1} is not below {plan.field}'s modulus (is it in Montgomery form?)")
+        raise scalar_not_below(plan.field, int(status[0]) - 1)
