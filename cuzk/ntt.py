@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from cuzk.backend import resolve
+from cuzk.backend import resolve_for
 from cuzk.cpu import jit, pool
 from cuzk.errors import CuzkError
-from cuzk.field.host import Limbs, encode, ints_to_limbs
+from cuzk.field.domain import check_root, check_shift, check_size
+from cuzk.field.host import Limbs, encode, first_not_below, ints_to_limbs
 from cuzk.field.params import Field
 
 TILE_LOG = 12  # values of a tile: 128 KiB at 256 bits, a part of the smallest second-level caches (256 KiB)
@@ -31,37 +32,39 @@ TABLE_BYTES = 1 << 28  # twiddle tables kept for the next transform
 
 def ntt(
     field: Field,
-    values: Limbs,
+    values: Any,
     *,
     inverse: bool = False,
     coset: int | None = None,
     root: int | None = None,
     backend: str = "auto",
-) -> Limbs:
+) -> Any:
     """The transform of n values, n a power of two up to 2^two_adicity, both orders natural; a new array.
 
     Forward, coefficients c_j become the values sum_j c_j (g w^i)^j for i = 0 .. n - 1; `inverse` undoes that,
     the factor 1/n included.
 
     values: uint32[n, L], each below the modulus, in Montgomery form or plain: the transform is linear, so the
-        result is in the form of the input.
+        result is in the form of the input. An array in a GPU's memory (`DeviceArray`, or another library's) gives a
+        `DeviceArray`; nobody looks whether its values are below the modulus, and nothing waits for the GPU.
     coset: the shift g, an ordinary integer, not 0 modulo p; 1 where it is None.
     root: w, a primitive n-th root of unity as an ordinary integer; `field.root_of_unity(log2 n)` where it is
         None, which is snarkjs's choice (see there).
+    backend: "cpu", "cuda", or "auto": "cuda" where there is a GPU or the values lie on one. `gpu.transform.transform`
+        offers other orders, several polynomials at once, and results in place.
     Raises CuzkError for a length that is no power of two or too large, another type or number of limbs, a value
     that is not below the modulus, a root of another order, and a shift of 0.
     """
-    resolve(backend)
+    if resolve_for(backend, values) == "cuda":
+        return _on_gpu(field, values, inverse, coset, root)
     values, log_n = _check(field, values)
     n = 1 << log_n
-    root = _check_root(field, log_n, root)
-    if coset is not None and coset % field.modulus == 0:
-        raise CuzkError("ntt: the coset's shift is 0, expected a non-zero element")
-    shift = 1 if coset is None else coset % field.modulus
+    root = check_root(field, log_n, root)
+    shift = check_shift(field, coset)
     library = jit.load("ntt", field.name)
     bad = library.first_not_below(values, field.limbs, n, ints_to_limbs([field.modulus], field.limbs))
     if bad >= 0:
-        raise CuzkError(f"ntt: value {bad} is not below the modulus of {field}")
+        raise _value_not_below(field, bad)
 
     table = twiddles(field, log_n, root)
     out = np.empty_like(values)
@@ -87,6 +90,24 @@ def ntt(
 
         _in_ranges(n, scale)
     return out
+
+
+def _on_gpu(field: Field, values: Any, inverse: bool, coset: int | None, root: int | None) -> Any:
+    from cuzk.gpu.array import is_device, to_device
+    from cuzk.gpu.transform import transform
+
+    if is_device(values):
+        return transform(field, values, inverse=inverse, coset=coset, root=root)
+    values, _ = _check(field, values)
+    bad = first_not_below(values, field.modulus)
+    if bad is not None:
+        raise _value_not_below(field, bad)
+    with to_device(values) as x, transform(field, x, inverse=inverse, coset=coset, root=root) as out:
+        return out.numpy()
+
+
+def _value_not_below(field: Field, index: int) -> CuzkError:
+    return CuzkError(f"ntt: value {index} is not below the modulus of {field}")
 
 
 def naive(field: Field, values: Sequence[int], root: int, shift: int = 1) -> list[int]:
@@ -266,20 +287,4 @@ def _check(field: Field, values: Any) -> tuple[Limbs, int]:
         raise CuzkError(
             f"ntt: values are {values.dtype}{list(values.shape)}, expected uint32[n, {field.limbs}] for {field}"
         )
-    n = len(values)
-    if n == 0 or n & (n - 1):
-        raise CuzkError(f"ntt: {n} values, expected a power of two")
-    log_n = n.bit_length() - 1
-    if log_n > field.two_adicity:
-        raise CuzkError(f"ntt: 2^{log_n} values, expected at most 2^{field.two_adicity} for {field}")
-    return np.ascontiguousarray(values), log_n
-
-
-def _check_root(field: Field, log_n: int, root: int | None) -> int:
-    if root is None:
-        return field.root_of_unity(log_n)
-    root %= field.modulus
-    # of order 2^log_n exactly: half that power is -1
-    if (root != 1) if log_n == 0 else pow(root, 1 << (log_n - 1), field.modulus) != field.modulus - 1:
-        raise CuzkError(f"ntt: {root} is not a primitive 2^{log_n}-th root of unity in {field}")
-    return root
+    return np.ascontiguousarray(values), check_size(field, len(values))

@@ -139,12 +139,30 @@ def _store(
         offset += byte_size(part)
 
 
+def _chunk_pointer(
+    builder: ir.IRBuilder, kind: ir.ArrayType, address: ir.Value, offset: int, space: int, first: int
+) -> ir.Value:
+    """Where word `first` of an element lies, and the three that follow.
+
+    Eight neighbouring threads of a block are served at once if their 16 bytes lie in different banks, of which there
+    are 128 bytes. Elements of 32 bytes that follow each other would use only half the banks, twice: so in shared
+    memory those in every second 128 bytes have their halves swapped.
+    """
+    quad = ir.VectorType(I32, CHUNK)
+    if space != SHARED_SPACE or kind.count != 2 * CHUNK:
+        return _pointer(builder, address, offset + 4 * first, quad, space)
+    begin = builder.add(address, ir.Constant(I64, offset))
+    swapped = builder.and_(builder.lshr(begin, ir.Constant(I64, 3)), ir.Constant(I64, 4 * CHUNK))
+    place = builder.xor(builder.add(begin, ir.Constant(I64, 4 * first)), swapped)
+    return builder.inttoptr(place, quad.as_pointer(space))
+
+
 def _load_words(builder: ir.IRBuilder, kind: ir.ArrayType, address: ir.Value, offset: int, space: int) -> ir.Value:
     """[L x i32] by 16-byte loads."""
     quad = ir.VectorType(I32, CHUNK)
     value: ir.Value = ir.Constant(kind, ir.Undefined)
     for first in range(0, kind.count, CHUNK):
-        words = builder.load(_pointer(builder, address, offset + 4 * first, quad, space), align=4 * CHUNK, typ=quad)
+        words = builder.load(_chunk_pointer(builder, kind, address, offset, space, first), align=4 * CHUNK, typ=quad)
         for i in range(CHUNK):
             value = builder.insert_value(value, builder.extract_element(words, ir.Constant(I32, i)), first + i)
     return value
@@ -159,7 +177,7 @@ def _store_words(
         words: ir.Value = ir.Constant(quad, ir.Undefined)
         for i in range(CHUNK):
             words = builder.insert_element(words, builder.extract_value(value, first + i), ir.Constant(I32, i))
-        builder.store(words, _pointer(builder, address, offset + 4 * first, quad, space), align=4 * CHUNK)
+        builder.store(words, _chunk_pointer(builder, kind, address, offset, space, first), align=4 * CHUNK)
 
 
 def _element_address(builder: ir.IRBuilder, dtype: types.Type, base: ir.Value, index: ir.Value) -> ir.Value:

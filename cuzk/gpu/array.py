@@ -81,6 +81,22 @@ class DeviceArray:
         self.stream.dtoh(out.reshape(-1), self.address)
         return out
 
+    def check_apart(self, x: DeviceArray, what: str, *, or_equal: bool) -> None:
+        """Raise CuzkError where results of `what`, written here, would overwrite x.
+
+        or_equal: but for the very same place.
+        """
+        if not self.nbytes or not x.nbytes:
+            return
+        distance = self._place() - x._place()
+        if -self.nbytes < distance < x.nbytes and not (or_equal and distance == 0):
+            expected = "exactly there, or memory of its own" if or_equal else "memory of its own"
+            raise CuzkError(f"{what}: the result was to be written over an input, expected {expected}")
+
+    def _place(self) -> int:
+        pointer: int = self.__cuda_array_interface__["data"][0]
+        return pointer
+
     def close(self) -> None:
         owner, self._owner = self._owner, None
         if isinstance(owner, _Own):

@@ -239,22 +239,14 @@ def _prepare(
     else:
         result = as_device(out, stream.gpu, stream, writable=True)
         _check_shape(field, name, result, len(first))
-        for x in arrays if result.nbytes else ():
-            distance = _place_of(result) - _place_of(x)
-            if -result.nbytes < distance < x.nbytes and (apart or distance):
-                expected = "memory of its own" if apart else "exactly there, or memory of its own"
-                raise CuzkError(f"{name}: the result was to be written over an input, expected {expected}")
+        for x in arrays:
+            result.check_apart(x, name, or_equal=not apart)
     return arrays, result, Vectors(field, stream)
 
 
 def _check_shape(field: Field, name: str, x: DeviceArray, n: int) -> None:
     if x.shape != (n, field.limbs):
         raise CuzkError(f"{name}: an array uint32{list(x.shape)} for {field}, expected uint32[{n}, {field.limbs}]")
-
-
-def _place_of(x: DeviceArray) -> int:
-    pointer: int = x.__cuda_array_interface__["data"][0]
-    return pointer
 
 
 @contextmanager
