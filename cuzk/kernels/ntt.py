@@ -59,17 +59,32 @@ def _first_of(tile: int, block: int, log_stride: int, log_rows: int, log_columns
 
 @device_function
 def _load(x, tile, factors, first, size, log_stride, log_columns, scaling):  # type: ignore[no-untyped-def]
-    for e in range(np.int64(cuda.threadIdx.x), size, np.int64(cuda.blockDim.x)):
+    e, threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
+    if scaling != BEFORE:
+        # four at a time: what is under way at once is what hides the memory's latency
+        while e + 3 * threads < size:
+            a = x[_place(e, first, log_stride, log_columns)]
+            b = x[_place(e + threads, first, log_stride, log_columns)]
+            c = x[_place(e + 2 * threads, first, log_stride, log_columns)]
+            d = x[_place(e + 3 * threads, first, log_stride, log_columns)]
+            tile[swizzled(e)] = a
+            tile[swizzled(e + threads)] = b
+            tile[swizzled(e + 2 * threads)] = c
+            tile[swizzled(e + 3 * threads)] = d
+            e += 4 * threads
+    while e < size:
         place = _place(e, first, log_stride, log_columns)
         value = x[place]
         if scaling == BEFORE:
             value = value * factors[place]
         tile[swizzled(e)] = value
+        e += threads
 
 
 @device_function
 def _store(tile, out, factors, first, size, log_stride, log_columns, scaling):  # type: ignore[no-untyped-def]
-    for e in range(np.int64(cuda.threadIdx.x), size, np.int64(cuda.blockDim.x)):
+    e, threads = np.int64(cuda.threadIdx.x), np.int64(cuda.blockDim.x)
+    while e < size:
         place = _place(e, first, log_stride, log_columns)
         value = tile[swizzled(e)]
         if scaling == CONSTANT:
@@ -77,6 +92,7 @@ def _store(tile, out, factors, first, size, log_stride, log_columns, scaling):  
         if scaling == AFTER:
             value = value * factors[place]
         out[place] = value
+        e += threads
 
 
 @kernel(
@@ -110,17 +126,20 @@ def to_reversed(x, out, table, factors, log_n, log_stride, log_rows, log_columns
     if log_rows & 1:
         half = size >> 1
         z = table[(nodes << stage) + block]
-        for e in range(t, half, threads):
+        e = t
+        while e < half:
             i, j = swizzled(e), swizzled(e + half)
             a, b = tile[i], tile[j] * z
             tile[i] = a + b
             tile[j] = a - b
+            e += threads
         done += 1
         cuda.syncthreads()
     while done < log_rows:
         log_quarter = log_rows - done - 2 + log_columns
         quarter = 1 << log_quarter
-        for u in range(t, size >> 2, threads):
+        u = t
+        while u < size >> 2:
             c = u >> log_quarter
             e = (c << (log_quarter + 2)) + (u & (quarter - 1))
             b = (block << done) + c
@@ -136,6 +155,7 @@ def to_reversed(x, out, table, factors, log_n, log_stride, log_rows, log_columns
             tile[i1] = upper - p1
             tile[i2] = lower + p4
             tile[i3] = lower - p4
+            u += threads
         done += 2
         cuda.syncthreads()
     _store(tile, out, factors, first, size, log_stride, log_columns, scaling)
@@ -168,7 +188,8 @@ def from_reversed(x, out, table, factors, log_n, log_stride, log_rows, log_colum
     while done >= 0:
         log_quarter = log_rows - done - 2 + log_columns
         quarter = 1 << log_quarter
-        for u in range(t, size >> 2, threads):
+        u = t
+        while u < size >> 2:
             c = u >> log_quarter
             e = (c << (log_quarter + 2)) + (u & (quarter - 1))
             b = (block << done) + c
@@ -184,16 +205,19 @@ def from_reversed(x, out, table, factors, log_n, log_stride, log_rows, log_colum
             tile[i2] = (upper - lower) * z
             tile[i1] = d0 + d1
             tile[i3] = (d0 - d1) * z
+            u += threads
         done -= 2
         cuda.syncthreads()
     if log_rows & 1:
         half = size >> 1
         z = table[(nodes << stage) + block]
-        for e in range(t, half, threads):
+        e = t
+        while e < half:
             i, j = swizzled(e), swizzled(e + half)
             a, b = tile[i], tile[j]
             tile[i] = a + b
             tile[j] = (a - b) * z
+            e += threads
         cuda.syncthreads()
     _store(tile, out, factors, first, size, log_stride, log_columns, scaling)
 
