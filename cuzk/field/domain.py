@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cuzk.errors import CuzkError
 from cuzk.field.params import Field
 
@@ -16,6 +18,7 @@ def check_size(field: Field, n: int) -> int:
     return log_n
 
 
+@lru_cache(maxsize=256)  # a long power, tens of microseconds: more than starting a small transform on a GPU
 def check_root(field: Field, log_n: int, root: int | None) -> int:
     """w reduced, the field's own where it is None. Raises CuzkError where its order is not 2^log_n."""
     if root is None:

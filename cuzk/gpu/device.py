@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -166,9 +168,9 @@ class DeviceBuffer:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        # at the interpreter's end the driver may be gone, and the memory with it
-        if getattr(self, "_address", None) is not None and driver is not None and driver.call is not None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        # at the interpreter's end the modules that are needed may be gone, and the memory goes with the process
+        if getattr(self, "_address", None) is not None and not ending():
             try:
                 self.close()
             except Exception:
@@ -250,9 +252,10 @@ class Event:
         driver.call("cuEventElapsedTime_v2", ctypes.byref(out), earlier.handle, self.handle)
         return out.value
 
-    def __del__(self) -> None:
-        if driver is not None and driver.library is not None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ending():
             driver.library().cuEventDestroy_v2(ctypes.c_uint64(self.handle))
+
 
 
 def _word(x: Any) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -68,9 +68,10 @@ def plan_ntt(
 ) -> tuple[Pass, ...]:
     """The passes of `batch` transforms of 2^log_n values, in the order natural -> reversed.
 
-    rows: stages of a pass at most, one more in the last; columns: log2 of a row's values at most; threads: of a block
-    at most. They are chosen by log_n where they are not given, for trials. Few and small transforms get small tiles, so that every multiprocessor has work.
-    Raises CuzkError where a tile would be larger than 2^11 values.
+    Few and small transforms get small tiles, so that every multiprocessor has work.
+
+    rows, columns, threads: for trials: stages of a pass at most (one more in the last), log2 of a row's values at most,
+    threads of a block at most. Raises CuzkError where a tile would be larger than 2^11 values.
     """
     if rows is None:
         rows = MAX_ROWS if log_n > 2 * (MAX_ROWS + 1) else MAX_ROWS + 1
@@ -144,45 +145,52 @@ class Transforms:
         shift: int,
         plan: tuple[Pass, ...],
     ) -> None:
-        p, n = self.field.modulus, 1 << log_n
-        if inverse:
-            root, shift = pow(root, -1, p), pow(shift, -1, p)
-        # in natural order a coset's powers are in the twiddles where coefficients go in or come out in that order;
-        # else they are multiplied with, in the pass that has the coefficients
-        nodes = shift != 1 and from_reversed == inverse
-        first = pow(n, -1, p) if inverse else 1
-        if shift != 1 and not nodes:
-            factors, scaling = Powers(self.field, shift, first, log_n), AFTER if inverse else BEFORE
-        elif inverse:
-            factors, scaling = Powers(self.field, 1, first, 0), CONSTANT
-        else:
-            factors, scaling = None, 0
-        twiddles = Powers(self.field, root, 1, log_n - 1)
-        table = Nodes(twiddles, shift, log_n) if nodes else twiddles
-        with self.tables.use(self.stream, [table, *([factors] if factors else [])]) as (place, *rest):
-            kernel = self.library.from_reversed if from_reversed else self.library.to_reversed
-            passes = plan[::-1] if from_reversed else plan
+        table, factors, scaling = _multipliers(self.field, log_n, from_reversed, inverse, root, shift)
+        kernel = self.library.from_reversed if from_reversed else self.library.to_reversed
+        passes = plan[::-1] if from_reversed else plan
+        scaled = 0 if scaling == BEFORE else len(passes) - 1  # the pass that does it
+        nodes = int(isinstance(table, Nodes))
+        launch, size = self.stream.launch, self.field.bytes << log_n
+        with self.tables.use(self.stream, (table,) if factors is None else (table, factors)) as places:
             for i, step in enumerate(passes):
-                last = i == len(passes) - 1
-                now = scaling if (i == 0 if scaling == BEFORE else last) else 0
                 for begin in range(0, batch, MAX_BATCH):
-                    skip = begin * self.field.bytes << log_n
-                    self.stream.launch(
+                    launch(
                         kernel,
                         (1 << (log_n - step.log_tile), min(MAX_BATCH, batch - begin)),
                         step.threads,
-                        (x if i == 0 else out) + skip,
-                        out + skip,
-                        place,
-                        rest[0] if rest else place,
+                        (x if i == 0 else out) + begin * size,
+                        out + begin * size,
+                        places[0],
+                        places[-1],
                         log_n,
                         step.log_stride,
                         step.log_rows,
                         step.log_columns,
-                        int(nodes),
-                        now,
+                        nodes,
+                        scaling if i == scaled else 0,
                         shared=self.field.bytes << step.log_tile,
                     )
+
+
+@lru_cache(maxsize=256)
+def _multipliers(
+    field: Field, log_n: int, from_reversed: bool, inverse: bool, root: int, shift: int
+) -> tuple[Powers | Nodes, Powers | None, int]:
+    """The twiddles, what values are multiplied with besides, if anything, and when (`scaling`).
+
+    A coset's powers are in the twiddles where the coefficients are in natural order, since the network splits a
+    polynomial from there; else they are multiplied with in the pass that has the coefficients.
+    """
+    p, first = field.modulus, 1
+    if inverse:
+        root, shift, first = pow(root, -1, p), pow(shift, -1, p), pow(1 << log_n, -1, p)
+    twiddles = Powers(field, root, 1, log_n - 1)
+    constant = (Powers(field, 1, first, 0), CONSTANT) if inverse else (None, 0)
+    if shift == 1:
+        return twiddles, *constant
+    if from_reversed == inverse:
+        return Nodes(twiddles, shift, log_n), *constant
+    return twiddles, Powers(field, shift, first, log_n), AFTER if inverse else BEFORE
 
 
 def transform(
@@ -299,17 +307,22 @@ Key = Powers | Nodes
 
 
 class Table:
-    """One table in device memory that `stream` made, and the events that its users leave behind."""
+    """One table in device memory.
+
+    stream:  that made it, and frees it; ready: when it was made.
+    holders: uses that are being started; users: the streams that it was used in, by their handles.
+    """
 
     def __init__(self, buffer: Any, stream: Any) -> None:
         self.buffer, self.stream, self.ready = buffer, stream, stream.record()
         self.holders = 0
-        self.used: dict[int, tuple[Any, Any]] = {}  # by a stream's handle: the stream, and where its last use ended
+        self.users = {stream.handle: stream}
 
     def close(self) -> None:
         """Free the memory after its last uses: in its stream's order, which waits for the others."""
-        for _, event in self.used.values():
-            self.stream.wait(event)
+        for stream in self.users.values():
+            if stream is not self.stream:
+                self.stream.wait(stream.record())
         self.buffer.close()
 
 
@@ -319,33 +332,25 @@ class Tables:
     def __init__(self, gpu: Any, limit: int | None = None) -> None:
         self.gpu = gpu
         self.limit = gpu.memory()[1] // TABLES_SHARE if limit is None else limit
+        self.nbytes = 0
         self._tables: OrderedDict[Key, Table] = OrderedDict()
         self._lock = threading.RLock()
 
-    @property
-    def nbytes(self) -> int:
-        with self._lock:
-            return sum(table.buffer.nbytes for table in self._tables.values())
-
     @contextmanager
-    def use(self, stream: Any, keys: list[Key]) -> Iterator[list[Any]]:
+    def use(self, stream: Any, keys: Sequence[Key]) -> Iterator[list[Any]]:
         """The addresses of tables for what is started in `stream` inside; built now where they are not there."""
-        with self._lock:
-            taken = []
-            try:
+        taken: list[Table] = []
+        try:
+            with self._lock:
                 for key in keys:
                     taken.append(self._take(key, stream))
-            except BaseException:
-                self._release(taken, stream)
-                raise
-        try:
-            for table in taken:
-                stream.wait(table.ready)
             yield [table.buffer.address for table in taken]
         finally:
             with self._lock:
-                self._release(taken, stream)
-                self._shrink()
+                for table in taken:
+                    table.holders -= 1
+                if self.nbytes > self.limit:
+                    self._shrink(self.limit)
 
     def clear(self) -> None:
         """Free all that nobody uses."""
@@ -362,24 +367,21 @@ class Tables:
                 buffer.close()
                 raise
             table = self._tables[key] = Table(buffer, stream)
+            self.nbytes += buffer.nbytes
+        elif stream.handle not in table.users:
+            # once is enough: what is started there later comes later
+            stream.wait(table.ready)
+            table.users[stream.handle] = stream
         self._tables.move_to_end(key)
         table.holders += 1
         return table
 
-    def _release(self, taken: list[Table], stream: Any) -> None:
-        for table in taken:
-            table.holders -= 1
-            _, event = table.used.get(stream.handle, (None, None))
-            table.used[stream.handle] = (stream, stream.record(event))
-
-    def _shrink(self, limit: int | None = None) -> None:
-        limit = self.limit if limit is None else limit
-        size = self.nbytes
+    def _shrink(self, limit: int) -> None:
         for key, table in list(self._tables.items()):
-            if size <= limit:
+            if self.nbytes <= limit:
                 break
             if table.holders == 0:
-                size -= table.buffer.nbytes
+                self.nbytes -= table.buffer.nbytes
                 del self._tables[key]
                 table.close()
 
