@@ -1,13 +1,14 @@
 # make prove   a first proof: environment, the shipped example proved and verified, phase times
 # make test    the test suite        make lint    ruff and mypy
 # make bench   measured against other provers on this machine
+# make update-kernel-table   registers and spills of every CUDA kernel, as the tests are to hold them from now on
 PYTHON  ?= python3
 BIN     := .venv/bin
 PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 EXAMPLE := examples/mimc_chain
 SNARKJS := 0.7.6
 
-.PHONY: prove test lint bench clean
+.PHONY: prove test lint bench update-kernel-table clean
 
 prove: .venv/.installed
 	$(BIN)/cuzk prove $(EXAMPLE)/chain.zkey $(EXAMPLE)/chain.wtns -o out
@@ -23,6 +24,9 @@ lint: .venv/.installed-lint
 
 bench: .venv/.installed-bench .node/.tried
 	$(BIN)/python benchmarks/cpu.py
+
+update-kernel-table: .venv/.installed-test
+	$(BIN)/python -m cuzk.gpu.figures --output tests/kernel_table.json
 
 clean:
 	rm -rf .venv .node out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

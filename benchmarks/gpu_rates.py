@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 2000  # dependent operations of one thread
 CHECKED, CHECKED_ROUNDS = 64, 5  # threads or pairs, and operations of each, that are compared with Python ints
-FIELD_SHAPES = [(256, blocks) for blocks in (2, 3, 4, 6)]  # threads of a block, blocks a multiprocessor
+FIELD_SHAPES = [(256, blocks) for blocks in (2, 3, 4, 5, 6, 8)]  # threads of a block, blocks a multiprocessor
 POINT_SHAPES = {"mixed_additions": [(128, 3), (256, 1), (256, 2), (384, 1)], "additions": [(128, 1), (128, 2)]}
 TABLE_LOG = 20  # log2 of the points that mixed additions pick from: 192 MiB in G1 at 381 bits, more than the L2 cache
 POINT_ROUNDS = 200

@@ -15,8 +15,9 @@ from cuzk.gpu.sorting import _aligned as aligned
 
 # as in kernels/buckets.py, whose import would bring numba's
 THREADS = 128
-BLOCKS = {8: 4, 12: 3}  # of `accumulate` that fit on a multiprocessor, by the words of an element: as registers allow
-SUM_BLOCKS = {8: 3, 12: 2}  # of `sum_rows`
+# blocks that fit on a multiprocessor, as registers allow, by the words of an element and the threads of an accumulator
+BLOCKS = {(8, 1): 4, (8, 2): 3, (12, 1): 3, (12, 2): 3}  # of `accumulate`
+SUM_BLOCKS = {(8, 1): 3, (8, 2): 2, (12, 1): 2, (12, 2): 2}  # of `sum_rows`
 LEAST_RUN = 8  # references: shorter runs leave more to merge, and fewer threads each get more of the multipliers
 LEAST_ROW = 4  # buckets, for the same reason
 
@@ -147,13 +148,13 @@ def bucket_plan(
 
     buckets: of a window; n: an upper bound will do. Raises CuzkError for shapes that the kernels do not take.
     """
-    lanes, words = group.degree, group.base.limbs
+    lanes, shape = group.degree, (group.base.limbs, group.degree)
     if accumulators is None:
         block = max(threads // lanes, 1)
         wanted = max(1, -(-n * windows // (least * block)))
-        accumulators = block * min(wanted, multiprocessors * BLOCKS[words])
+        accumulators = block * min(wanted, multiprocessors * BLOCKS[shape])
     if row is None:
-        rows = multiprocessors * SUM_BLOCKS[words] * sum_threads // lanes // max(windows, 1)
+        rows = multiprocessors * SUM_BLOCKS[shape] * sum_threads // lanes // max(windows, 1)
         row = max(-(-buckets // max(rows, 1)), LEAST_ROW)
     return BucketPlan(
         group, windows, buckets, threads, accumulators, least, merge_threads, row, sum_threads, combine_threads

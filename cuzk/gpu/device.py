@@ -171,10 +171,7 @@ class DeviceBuffer:
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         # at the interpreter's end the modules that are needed may be gone, and the memory goes with the process
         if getattr(self, "_address", None) is not None and not ending():
-            try:
-                self.close()
-            except Exception:
-                self._address = None
+            self.close()
 
 
 class Stream:

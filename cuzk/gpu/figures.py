@@ -34,8 +34,9 @@ from cuzk.gpu.modules import MODULES, Unit, units_of
 
 Capability = tuple[int, int]
 
-CAPABILITIES: tuple[Capability, ...] = ((7, 5), (8, 0), (9, 0))  # Turing, Ampere, Hopper
+CAPABILITIES: dict[str, Capability] = {"sm_75": (7, 5), "sm_80": (8, 0), "sm_90": (9, 0)}  # Turing, Ampere, Hopper
 NEWEST = "newest"  # the table's name for the last architecture that the assembler knows, whichever it is
+COLUMNS = (*CAPABILITIES, NEWEST)
 
 
 class Figures(NamedTuple):
@@ -153,11 +154,6 @@ def kernel_names(kind: str) -> list[str]:
     return [kernel.name for kernel in kernels_of(MODULES[kind])]
 
 
-def _columns() -> list[tuple[str, Capability]]:
-    columns = [(f"sm_{major}{minor}", (major, minor)) for major, minor in CAPABILITIES]
-    return [*columns, (NEWEST, newest_capability())]
-
-
 def _measure(unit: Unit, name: str, column: str, capability: Capability) -> Measured:
     """Compile and assemble one kernel; runs in a process of the pool."""
     from cuzk.gpu import compiler
@@ -197,7 +193,12 @@ def measure(kinds: Iterable[str] | None = None, processes: int | None = None) ->
             names[kind] = kernel_names(kind)
         except Exception as error:  # whatever a module raises when it is imported
             yield Measured(f"{kind}.*", "", "", None, (), f"{type(error).__name__}: {error}")
-    jobs = [(unit, name, *column) for unit in all_units() for name in names.get(unit[0], []) for column in _columns()]
+    jobs = [
+        (unit, name, *column)
+        for unit in all_units()
+        for name in names.get(unit[0], [])
+        for column in capabilities.items()
+    ]
     # numba and its compiler are started anew: a fork would take over their threads' locks
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes or len(os.sched_getaffinity(0)), mp_context=context) as pool:
@@ -220,13 +221,12 @@ def table_of(measured: Iterable[Measured]) -> dict[str, Any]:
             newest = m.architecture
     order = list(MODULES)
     rank = {name: (order.index(name.split(".")[0]), name) for name in kernels}
-    columns = [column for column, _ in _columns()]
     return {
         "about": "Figures of every kernel on every architecture: made by `make update-kernel-table`, not by hand.",
         "toolchain": toolchain(),
         NEWEST: newest,
         "figures": list(Figures._fields),
-        "kernels": {name: {c: kernels[name][c] for c in columns} for name in sorted(kernels, key=rank.__getitem__)},
+        "kernels": {name: {c: kernels[name][c] for c in COLUMNS} for name in sorted(kernels, key=rank.__getitem__)},
     }
 
 

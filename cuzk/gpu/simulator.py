@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
 from cuzk.errors import CuzkError
 from cuzk.field.element import Element, ElementType
@@ -66,7 +67,8 @@ def view_of(kind: types.Type, address: Address) -> Any:
     """What a kernel's argument of type `kind` is in Python."""
     dtype = kind.dtype
     if isinstance(dtype, types.Integer):
-        return address.view
+        # a plain array would be copied, and back after the kernel: over what it wrote through other views of the buffer
+        return FakeCUDAArray(address.view)
     first, size = leaves(dtype)[0], byte_size(dtype) // 4
     words = address.view
     words = words[: len(words) - len(words) % size]
