@@ -193,11 +193,9 @@ def measure(kinds: Iterable[str] | None = None, processes: int | None = None) ->
             names[kind] = kernel_names(kind)
         except Exception as error:  # whatever a module raises when it is imported
             yield Measured(f"{kind}.*", "", "", None, (), f"{type(error).__name__}: {error}")
+    columns = {**CAPABILITIES, NEWEST: newest_capability()}
     jobs = [
-        (unit, name, *column)
-        for unit in all_units()
-        for name in names.get(unit[0], [])
-        for column in capabilities.items()
+        (unit, name, *column) for unit in all_units() for name in names.get(unit[0], []) for column in columns.items()
     ]
     # numba and its compiler are started anew: a fork would take over their threads' locks
     context = multiprocessing.get_context("spawn")
