@@ -254,6 +254,5 @@ class Event:
             driver.library().cuEventDestroy_v2(ctypes.c_uint64(self.handle))
 
 
-
 def _word(x: Any) -> int:
     return x.address if isinstance(x, DeviceBuffer) else int(x)
