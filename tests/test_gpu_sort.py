@@ -10,18 +10,11 @@ from cuzk.field.host import encode, ints_to_limbs, limbs_to_ints
 from cuzk.field.params import BLS12_381, BN254, Field
 from cuzk.gpu.device import device
 from cuzk.gpu.sorting import SortPlan, check_scalars, sort, sort_plan, windows_of
+from msm_samples import SKEWED, random_scalars, skewed_scalars
 
 pytestmark = pytest.mark.gpu
 FIELDS = [BN254.fr, BLS12_381.fr]
 GUARD = np.uint32(0xA5A5A5A5)
-
-
-def random_scalars(field: Field, n: int, seed: int = 0) -> np.ndarray:
-    """uint32[n, 8] below the modulus: its top word is below the modulus's."""
-    rng = np.random.default_rng(seed)
-    limbs = rng.integers(0, 1 << 32, (n, 8), dtype=np.uint32)
-    limbs[:, 7] = rng.integers(0, field.modulus >> 224, n, dtype=np.uint32)
-    return limbs
 
 
 def window_digits(limbs: np.ndarray, plan: SortPlan, w: int) -> np.ndarray:
@@ -102,32 +95,10 @@ def test_the_lowest_and_the_highest_digits(field: Field) -> None:
         check(plan, ints_to_limbs(edges, 8))
 
 
-def skewed(kind: str, n: int) -> np.ndarray:
-    limbs = np.zeros((n, 8), np.uint32)
-    rng = np.random.default_rng(1)
-    if kind == "all equal":
-        limbs[:] = random_scalars(BN254.fr, 1, seed=5)
-    elif kind == "ones":
-        limbs[:, 0] = 1
-    elif kind == "bits":
-        limbs[:, 0] = rng.integers(0, 2, n)
-    elif kind == "one-hot":
-        limbs[n // 3] = random_scalars(BN254.fr, 1)
-    elif kind == "bits, and some of full size":
-        limbs[:, 0] = rng.integers(0, 2, n)
-        full = rng.random(n) < 0.3
-        limbs[full] = random_scalars(BN254.fr, int(full.sum()))
-    elif kind == "two values":
-        limbs[:] = random_scalars(BN254.fr, 2)[rng.integers(0, 2, n)]
-    return limbs
-
-
-@pytest.mark.parametrize(
-    "kind", ["all equal", "zeros", "ones", "bits", "one-hot", "bits, and some of full size", "two values"]
-)
+@pytest.mark.parametrize("kind", SKEWED)
 @pytest.mark.parametrize(("n", "digit_bits"), [(237, 6), (1 << 16, 13), (1 << 20, 16)])
 def test_skewed_scalars(kind: str, n: int, digit_bits: int) -> None:
-    check(sort_plan(BN254.fr, n, digit_bits), skewed(kind, n))
+    check(sort_plan(BN254.fr, n, digit_bits), skewed_scalars(BN254.fr, kind, n))
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=str)

@@ -11,7 +11,7 @@ from typing import Any
 
 from cuzk.errors import CuzkError
 from cuzk.field.params import Group
-from cuzk.gpu.sorting import _aligned as aligned
+from cuzk.gpu.sorting import aligned
 
 # as in kernels/buckets.py, whose import would bring numba's
 THREADS = 128

@@ -121,20 +121,20 @@ class SortPlan:
     @property
     def unsorted_at(self) -> int:
         """uint32[windows * n]: references by bin. Before that, plain scalars of ones in Montgomery form."""
-        return self.coarse_at + _aligned(4 * self.bins)
+        return self.coarse_at + aligned(4 * self.bins)
 
     @property
     def lows_at(self) -> int:
         """uint32[windows * n]: the low bits of the buckets of `unsorted`."""
-        return self.unsorted_at + _aligned(self.references_bytes)
+        return self.unsorted_at + aligned(self.references_bytes)
 
     @property
     def scratch_bytes(self) -> int:
-        plain_end = self.unsorted_at + _aligned(4 * SCALAR_WORDS * self.n)
-        return max(self.lows_at + _aligned(self.references_bytes), plain_end)
+        plain_end = self.unsorted_at + aligned(4 * SCALAR_WORDS * self.n)
+        return max(self.lows_at + aligned(self.references_bytes), plain_end)
 
 
-def _aligned(nbytes: int) -> int:
+def aligned(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
