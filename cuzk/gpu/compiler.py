@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -35,17 +35,35 @@ def _device_of(capability: Capability) -> Iterator[None]:
 
 def compile_ptx(kernel: Any, target: Any, capability: Capability) -> str:
     """The PTX of one kernel (`kernels.declare.Kernel`) for a field or group."""
-    from numba import cuda
+    return next(compile_ptxs(kernel, target, [capability]))
+
+
+def compile_ptxs(kernel: Any, target: Any, capabilities: Iterable[Capability]) -> Iterator[str]:
+    """The same for several capabilities: numba's part, half of the time, is done once.
+
+    It is what `numba.cuda.compile_ptx` does, which has no form for several; nothing that numba does depends on the
+    capability but the one that it asks a device for, and no kernel asks for it.
+    """
+    from numba.cuda.compiler import _compile_pyfunc_with_fixup
 
     register_cuda_models()
     bounds = (kernel.threads, kernel.blocks) if kernel.blocks else (kernel.threads,)
-    with _device_of(capability):
-        text, _ = cuda.compile_ptx(
-            kernel.function, types.void(*kernel.arguments(target)), cc=capability, launch_bounds=bounds
-        )
-    if len(_entry.findall(text)) != 1:
-        raise CuzkError(f"kernel {kernel.name}: the compiler left {len(_entry.findall(text))} entries in its PTX")
-    return text
+    library = None
+    for capability in capabilities:
+        with _device_of(capability):
+            if library is None:
+                library, _ = _compile_pyfunc_with_fixup(
+                    kernel.function,
+                    types.void(*kernel.arguments(target)),
+                    device=False,
+                    abi="numba",
+                    cc=capability,
+                    launch_bounds=bounds,
+                )
+            text = library.get_asm_str(cc=capability)
+        if len(_entry.findall(text)) != 1:
+            raise CuzkError(f"kernel {kernel.name}: the compiler left {len(_entry.findall(text))} entries in its PTX")
+        yield text
 
 
 def entry_name(ptx: str) -> str:

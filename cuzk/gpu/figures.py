@@ -154,25 +154,33 @@ def kernel_names(kind: str) -> list[str]:
     return [kernel.name for kernel in kernels_of(MODULES[kind])]
 
 
-def _measure(unit: Unit, name: str, column: str, capability: Capability) -> Measured:
-    """Compile and assemble one kernel; runs in a process of the pool."""
+def _measure(unit: Unit, name: str, columns: dict[str, Capability]) -> list[Measured]:
+    """Compile one kernel for all columns' capabilities, and assemble each; runs in a process of the pool."""
     from cuzk.gpu import compiler
     from cuzk.kernels.declare import target_named
 
     kind, target = unit
-    full, architecture = f"{kind}.{target}.{name}", f"sm_{capability[0]}{capability[1]}"
+    full, done = f"{kind}.{target}.{name}", []
     try:
         kernel = next(k for k in compiler.kernels_of(MODULES[kind]) if k.name == name)
-        ptx = compiler.compile_ptx(kernel, target_named(target), capability)
-        with tempfile.TemporaryDirectory() as folder:
-            source = Path(folder, "kernel.ptx")
-            source.write_text(ptx)
-            report = _run_ptxas("-v", f"-arch={architecture}", str(source), "-o", str(source.with_suffix(".cubin")))
-        return Measured(full, column, architecture, parse_report(report), doubles_in(ptx), "")
+        texts = compiler.compile_ptxs(kernel, target_named(target), columns.values())
+        for (column, capability), ptx in zip(columns.items(), texts, strict=True):
+            architecture = _architecture(capability)
+            with tempfile.TemporaryDirectory() as folder:
+                source = Path(folder, "kernel.ptx")
+                source.write_text(ptx)
+                report = _run_ptxas("-v", f"-arch={architecture}", str(source), "-o", str(source.with_suffix(".cubin")))
+            done.append(Measured(full, column, architecture, parse_report(report), doubles_in(ptx), ""))
     except Exception as error:  # of numba, of the assembler, of the kernel: told with the others'
         lines = str(error).strip().splitlines()
         reason = f"{type(error).__name__}: {' | '.join(line.strip() for line in lines[:6] if line.strip())}"
-        return Measured(full, column, architecture, None, (), reason)
+        column, capability = list(columns.items())[len(done)]
+        done.append(Measured(full, column, _architecture(capability), None, (), reason))
+    return done
+
+
+def _architecture(capability: Capability) -> str:
+    return f"sm_{capability[0]}{capability[1]}"
 
 
 def measure(kinds: Iterable[str] | None = None, processes: int | None = None) -> Iterator[Measured]:
@@ -194,14 +202,12 @@ def measure(kinds: Iterable[str] | None = None, processes: int | None = None) ->
         except Exception as error:  # whatever a module raises when it is imported
             yield Measured(f"{kind}.*", "", "", None, (), f"{type(error).__name__}: {error}")
     columns = {**CAPABILITIES, NEWEST: newest_capability()}
-    jobs = [
-        (unit, name, *column) for unit in all_units() for name in names.get(unit[0], []) for column in columns.items()
-    ]
+    jobs = [(unit, name, columns) for unit in all_units() for name in names.get(unit[0], [])]
     # numba and its compiler are started anew: a fork would take over their threads' locks
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes or len(os.sched_getaffinity(0)), mp_context=context) as pool:
         for future in as_completed([pool.submit(_measure, *job) for job in jobs]):
-            yield future.result()
+            yield from future.result()
 
 
 # --- table -------------------------------------------------------------------------------------------
